@@ -1,0 +1,42 @@
+"""Grammar engine: which token may come next, exactly.
+
+The names below are the public interface; everything else may change.
+"""
+
+from __future__ import annotations
+
+from engine_native.engine import (
+    Compiler,
+    EngineError,
+    Grammar,
+    GrammarSyntaxError,
+    LimitError,
+    Limits,
+    Matcher,
+    SchemaError,
+    StructuralTagError,
+    UnsupportedSchemaError,
+    Vocabulary,
+    accept_token_batch,
+    allocate_bitmask,
+    apply_bitmask,
+    fill_bitmask_batch,
+)
+
+__all__ = [
+    "Compiler",
+    "EngineError",
+    "Grammar",
+    "GrammarSyntaxError",
+    "LimitError",
+    "Limits",
+    "Matcher",
+    "SchemaError",
+    "StructuralTagError",
+    "UnsupportedSchemaError",
+    "Vocabulary",
+    "accept_token_batch",
+    "allocate_bitmask",
+    "apply_bitmask",
+    "fill_bitmask_batch",
+]

@@ -1,0 +1,192 @@
+/* ste.h - the public C API of the strictserve engine, and its manual.
+ *
+ * What it does: given a vocabulary (token id -> bytes) and a grammar, say for
+ * every prefix of tokens which token may come next, as a bit mask.
+ *
+ * Flow
+ *   ste_vocab_new        once per tokenizer
+ *   ste_compiler_new     once per vocabulary; owns the shared caches
+ *   ste_compile          JSON Schema, structural tag, regex, EBNF or choice text -> grammar
+ *   ste_matcher_new      one per sequence; then, per step,
+ *     ste_matcher_fill / ste_fill_batch   write the mask row(s)
+ *     ste_matcher_accept_token            advance by the sampled token
+ *
+ * Ownership.  A pointer received through an out-parameter is one reference of
+ * yours; give it to the matching _free, which accepts NULL.  Children hold
+ * their parents, so the order of frees does not matter.
+ *
+ * Errors.  Functions return STE_OK (0) or a negative code and fill the
+ * caller's ste_error (may be NULL).  On failure no output is written and all
+ * objects are as before.  Nothing is printed, nothing is thread-local.
+ *
+ * Threads.  Vocabulary, compiler and grammar may be shared freely.  A matcher
+ * belongs to one thread at a time; a second one entering it gets
+ * STE_ERR_BUSY, not corruption.  The library starts no threads.
+ *
+ * Mask rows.  A row is ceil(vocab_size / 32) words of 32 bits; bit t % 32 of
+ * word t / 32 says whether token t may come next.  Bits past the vocabulary
+ * are 0.
+ *
+ * Units.  Sizes are bytes, offsets are bytes from the start of the text,
+ * times are seconds. */
+#ifndef STE_H
+#define STE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* resize(ctx, p, old, new): new == 0 frees (returns NULL); p == NULL allocates.
+ * May be called from several threads at once. */
+typedef struct ste_allocator {
+    void *(*resize)(void *ctx, void *p, size_t old_size, size_t new_size);
+    void *ctx;
+} ste_allocator;
+
+/* cffi: begin */
+typedef struct ste_vocab ste_vocab;
+typedef struct ste_compiler ste_compiler;
+typedef struct ste_grammar ste_grammar;
+typedef struct ste_matcher ste_matcher;
+
+#define STE_OK 0
+#define STE_ERR_ARGUMENT -1    /* the caller's mistake */
+#define STE_ERR_NO_MEMORY -2
+#define STE_ERR_SYNTAX -3      /* regex, EBNF or JSON text is malformed; offset is set */
+#define STE_ERR_SCHEMA -4      /* not a valid JSON Schema, or nothing satisfies it */
+#define STE_ERR_UNSUPPORTED -5 /* valid, but cannot be enforced exactly */
+#define STE_ERR_TAG -6         /* not a valid structural tag */
+#define STE_ERR_LIMIT -7       /* a limit of ste_limits was reached */
+#define STE_ERR_BUSY -8        /* the matcher is in use by another thread */
+
+typedef struct ste_error {
+    int code;
+    uint64_t offset;   /* byte offset into the text, where known */
+    char path[1024];   /* JSON pointer into the text, "" is the root; cut with "..." when longer */
+    char message[512]; /* one line */
+} ste_error;
+
+/* Every limit has a default (ste_limits_default); 0 is an error, not "unlimited". */
+typedef struct ste_limits {
+    uint64_t input_bytes;    /* length of a grammar text; default 4 MiB */
+    uint32_t depth;          /* nesting of a grammar text; default 256 */
+    uint32_t rules;          /* rules of one grammar; default 200,000 */
+    uint64_t states;         /* automaton states built for one grammar; default 4,000,000 */
+    uint64_t compile_bytes;  /* working memory of one compile; default 1 GiB */
+    double compile_seconds;  /* wall time of one compile; default 10 */
+} ste_limits;
+
+#define STE_KIND_JSON_SCHEMA 0
+#define STE_KIND_STRUCTURAL_TAG 1
+#define STE_KIND_REGEX 2
+#define STE_KIND_EBNF 3
+#define STE_KIND_CHOICE 4      /* JSON array of strings */
+
+#define STE_WHITESPACE_BOUNDED 0 /* at most one space, or one line break and its indentation */
+#define STE_WHITESPACE_NONE 1
+#define STE_WHITESPACE_ANY 2
+
+typedef struct ste_options {
+    int whitespace;          /* between JSON tokens */
+    const char *root;        /* start rule of EBNF text; NULL is "root" */
+} ste_options;
+
+typedef struct ste_stats {
+    uint64_t grammar_hits, grammar_misses; /* whole texts */
+    uint64_t rule_hits, rule_misses;       /* rules found by structure, across grammars */
+    uint64_t row_hits, row_misses;         /* mask rows */
+    uint64_t local_hits, local_misses;     /* per rule state, shared by all grammars */
+    uint64_t sets, rules, grammars, rows;  /* alive */
+    uint64_t bytes, evictions;             /* held; collections that freed something */
+    double compile_seconds;                /* total */
+} ste_stats;
+
+const char *ste_version(void);
+
+/* Token t is bytes[offsets[t] .. offsets[t + 1]); offsets has n_tokens + 1
+ * entries.  vocab_size >= n_tokens pads the mask with ids that are never
+ * allowed.  Special tokens never match through their bytes; empty tokens are
+ * never allowed. */
+int ste_vocab_new(const uint8_t *bytes, const uint64_t *offsets, uint32_t n_tokens, uint32_t vocab_size,
+                  const uint32_t *special, uint32_t n_special, const uint32_t *stop, uint32_t n_stop,
+                  ste_vocab **out, ste_error *err);
+void ste_vocab_free(ste_vocab *vocab);
+uint32_t ste_vocab_size(const ste_vocab *vocab);
+uint32_t ste_vocab_mask_words(const ste_vocab *vocab);
+
+void ste_limits_default(ste_limits *limits);
+
+/* cache_bytes bounds what is kept beyond what live matchers need. */
+int ste_compiler_new(ste_vocab *vocab, uint64_t cache_bytes, const ste_limits *limits, ste_compiler **out,
+                     ste_error *err);
+void ste_compiler_free(ste_compiler *compiler);
+void ste_compiler_stats(ste_compiler *compiler, ste_stats *stats);
+/* Forget every cached text, rule and row that no live grammar or matcher needs. */
+void ste_compiler_clear(ste_compiler *compiler);
+
+/* text: UTF-8, length bytes; options may be NULL. */
+int ste_compile(ste_compiler *compiler, int kind, const char *text, size_t length, const ste_options *options,
+                ste_grammar **out, ste_error *err);
+void ste_grammar_free(ste_grammar *grammar);
+/* Bytes of the rules this grammar uses (shared ones counted in full). */
+uint64_t ste_grammar_memory(const ste_grammar *grammar);
+/* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
+const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);
+
+/* stop == NULL: the vocabulary's stop tokens. */
+int ste_matcher_new(ste_grammar *grammar, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err);
+int ste_matcher_fork(ste_matcher *matcher, ste_matcher **out, ste_error *err);
+void ste_matcher_free(ste_matcher *matcher);
+uint32_t ste_matcher_vocab_size(const ste_matcher *matcher);
+
+/* The functions below return a negative code on error (STE_ERR_NO_MEMORY, STE_ERR_BUSY). */
+int ste_matcher_reset(ste_matcher *matcher);
+/* 1: accepted; 0: forbidden, and nothing changed. */
+int ste_matcher_accept_token(ste_matcher *matcher, uint32_t token);
+/* All bytes or none; one step for rollback.  Stop tokens cannot be given as bytes. */
+int ste_matcher_accept_bytes(ste_matcher *matcher, const uint8_t *bytes, size_t length);
+/* How many leading tokens would be accepted; the matcher does not move. */
+int64_t ste_matcher_validate(ste_matcher *matcher, const uint32_t *tokens, uint32_t n);
+/* Undo the last n steps, past a stop token too; STE_ERR_ARGUMENT when there are fewer. */
+int ste_matcher_rollback(ste_matcher *matcher, uint32_t n);
+int ste_matcher_can_terminate(ste_matcher *matcher);
+int ste_matcher_is_terminated(ste_matcher *matcher);
+/* 1: written; 0: written, and nothing is forbidden.  n_words = ste_vocab_mask_words. */
+int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
+/* Bytes that must come next, at most capacity; returns their number. */
+int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);
+/* Row i is the mask after the path of draft tokens from the root to node i; rows of
+ * nodes that the grammar refuses are 0.  Node 0 is the root and is taken as
+ * already accepted.  first_child and next_sibling hold node numbers or -1.
+ * Returns the number of nodes that are valid. */
+int64_t ste_matcher_fill_draft_tree(ste_matcher *matcher, const int64_t *tokens, const int64_t *first_child,
+                                    const int64_t *next_sibling, uint32_t n_nodes, uint32_t *bitmask,
+                                    uint32_t n_words);
+
+/* rows[i] (NULL: i) is the row of matchers[i] in bitmask, whose rows are n_words apart. */
+int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, uint32_t n_words,
+                   const int64_t *rows, ste_error *err);
+
+#define STE_FLOAT32 0
+#define STE_FLOAT16 1
+#define STE_BFLOAT16 2
+/* Set logits of forbidden tokens to minus infinity.  Row i of the mask applies to
+ * logits row rows[i] (NULL: i); strides count elements, and words for the mask. */
+int ste_apply_bitmask(int dtype, void *logits, uint64_t row_stride, uint32_t vocab_size, const uint32_t *bitmask,
+                      uint64_t mask_stride, const int64_t *rows, uint32_t n);
+/* Which apply kernel runs: "avx512", "avx2" or "scalar"; force < 0 asks only, 0/1/2 caps the level (tests). */
+const char *ste_apply_kernel(int force);
+/* cffi: end */
+
+/* As ste_vocab_new, with the allocator that every object below it inherits. */
+int ste_vocab_new_with(const ste_allocator *allocator, const uint8_t *bytes, const uint64_t *offsets,
+                       uint32_t n_tokens, uint32_t vocab_size, const uint32_t *special, uint32_t n_special,
+                       const uint32_t *stop, uint32_t n_stop, ste_vocab **out, ste_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

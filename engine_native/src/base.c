@@ -1,0 +1,51 @@
+/* base.c - see base.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+static void report(ste_error *err, int code, uint64_t offset, const char *format, va_list args) {
+    err->code = code;
+    err->offset = offset;
+    err->path[0] = '\0';
+    vsnprintf(err->message, sizeof err->message, format, args);
+}
+
+int fail(ste_error *err, int code, uint64_t offset, const char *format, ...) {
+    if (err != NULL) {
+        va_list args;
+        va_start(args, format);
+        report(err, code, offset, format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+void escape(escape_point *out, int code, uint64_t offset, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report(&out->error, code, offset, format, args);
+    va_end(args);
+    longjmp(out->env, 1);
+}
+
+double monotonic_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
+    const unsigned char *s = p;
+    uint64_t h = seed ^ (n * UINT64_C(0x9ddfea08eb382d69));
+    for (; n >= 8; n -= 8, s += 8) {
+        uint64_t v;
+        memcpy(&v, s, 8);
+        h = hash_mix(h, v);
+    }
+    uint64_t tail = 0;
+    for (size_t i = 0; i < n; i++) tail |= (uint64_t)s[i] << (8 * i);
+    return hash_mix(h, tail);
+}

@@ -1,0 +1,29 @@
+/* bits.h - word operations on mask rows (inline; compilers vectorise them). */
+#ifndef STE_BITS_H
+#define STE_BITS_H
+
+#include "base.h"
+
+static inline bool bit_get(const uint32_t *row, uint32_t i) { return (row[i >> 5] >> (i & 31)) & 1; }
+static inline void bit_set(uint32_t *row, uint32_t i) { row[i >> 5] |= UINT32_C(1) << (i & 31); }
+static inline void bit_clear(uint32_t *row, uint32_t i) { row[i >> 5] &= ~(UINT32_C(1) << (i & 31)); }
+
+static inline void bits_or(uint32_t *restrict to, const uint32_t *restrict from, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++) to[i] |= from[i];
+}
+
+/* A set of byte values. */
+typedef struct byteset {
+    uint64_t w[4];
+} byteset;
+
+static inline bool byteset_has(const byteset *s, uint32_t b) { return (s->w[b >> 6] >> (b & 63)) & 1; }
+static inline void byteset_add_range(byteset *s, uint32_t lo, uint32_t hi) {
+    for (uint32_t b = lo; b <= hi; b++) s->w[b >> 6] |= UINT64_C(1) << (b & 63);
+}
+static inline void byteset_or(byteset *to, const byteset *from) {
+    for (int i = 0; i < 4; i++) to->w[i] |= from->w[i];
+}
+static inline bool byteset_empty(const byteset *s) { return (s->w[0] | s->w[1] | s->w[2] | s->w[3]) == 0; }
+
+#endif

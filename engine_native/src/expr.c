@@ -1,0 +1,395 @@
+/* expr.c - see expr.h. */
+#include "expr.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "utf8.h"
+
+/* A repeat whose written-out form has more states than this becomes a counting rule. */
+#define UNROLL_STATES 64
+
+void builder_init(builder *b, work *w, const ste_vocab *vocab) { *b = (builder){.w = w, .vocab = vocab}; }
+
+void builder_note(builder *b, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char *copy = arena_copy(&b->w->mem, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    vec_push(&b->w->mem, &b->notes, copy);
+}
+
+uint32_t rule_new(builder *b) {
+    if (b->rules.n >= b->w->limits.rules)
+        escape(&b->w->out, STE_ERR_LIMIT, 0, "grammar needs more than %u rules", b->w->limits.rules);
+    vec_push(&b->w->mem, &b->rules, (draft_rule){.kind = RULE_PLAIN});
+    return b->rules.n - 1;
+}
+
+void rule_set(builder *b, uint32_t rule, expr *body) { b->rules.at[rule].body = body; }
+
+uint32_t rule_of(builder *b, expr *body) {
+    uint32_t r = rule_new(b);
+    rule_set(b, r, body);
+    return r;
+}
+
+static expr *expr_new(builder *b, expr_kind kind, uint64_t size) {
+    expr *e = arena_alloc(&b->w->mem, 1, sizeof *e);
+    e->kind = kind;
+    e->size = size > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)size;
+    return e;
+}
+
+expr *expr_empty(builder *b) { return expr_new(b, EXPR_EMPTY, 0); }
+expr *expr_never(builder *b) { return expr_new(b, EXPR_NEVER, 0); }
+
+expr *expr_bytes(builder *b, const void *bytes, size_t n) {
+    if (n == 0) return expr_empty(b);
+    expr *e = expr_new(b, EXPR_BYTES, n);
+    e->u.bytes = arena_copy(&b->w->mem, bytes, n);
+    e->n = (uint32_t)n;
+    return e;
+}
+
+expr *expr_text(builder *b, const char *text) { return expr_bytes(b, text, strlen(text)); }
+
+expr *expr_class(builder *b, const cp_range *ranges, uint32_t n) {
+    if (n == 0) return expr_never(b);
+    expr *e = expr_new(b, EXPR_CLASS, 1 + (uint64_t)n);
+    e->u.ranges = arena_copy(&b->w->mem, ranges, n * sizeof *ranges);
+    e->n = n;
+    return e;
+}
+
+static expr *expr_list(builder *b, expr_kind kind, expr *const *parts, uint32_t n) {
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < n; i++) size += parts[i]->size;
+    expr *e = expr_new(b, kind, size);
+    e->u.parts = arena_copy(&b->w->mem, parts, n * sizeof *parts);
+    e->n = n;
+    return e;
+}
+
+expr *expr_sequence(builder *b, expr *const *parts, uint32_t n) {
+    if (n == 0) return expr_empty(b);
+    return n == 1 ? parts[0] : expr_list(b, EXPR_SEQUENCE, parts, n);
+}
+
+expr *expr_pair(builder *b, expr *first, expr *second) { return expr_sequence(b, (expr *[]){first, second}, 2); }
+
+expr *expr_choice(builder *b, expr *const *parts, uint32_t n) {
+    if (n == 0) return expr_never(b);
+    return n == 1 ? parts[0] : expr_list(b, EXPR_CHOICE, parts, n);
+}
+
+expr *expr_rule(builder *b, uint32_t rule) {
+    expr *e = expr_new(b, EXPR_RULE, 1);
+    e->u.id = rule;
+    return e;
+}
+
+expr *expr_fsm(builder *b, fsm *automaton) {
+    expr *e = expr_new(b, EXPR_FSM, fsm_size(automaton));
+    e->u.automaton = automaton;
+    return e;
+}
+
+expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop) {
+    uint64_t size = 8;
+    for (uint32_t i = 0; i < n; i++) size += patterns[i].n + (patterns[i].then != NULL ? patterns[i].then->size : 0);
+    expr *e = expr_new(b, EXPR_DISPATCH, size);
+    e->u.dispatch.patterns = arena_copy(&b->w->mem, patterns, n * sizeof *patterns);
+    e->u.dispatch.loop = loop;
+    e->n = n;
+    return e;
+}
+
+expr *expr_optional(builder *b, expr *body) { return expr_repeat(b, body, 0, 1); }
+
+expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
+    if (max == 0) return expr_empty(b);
+    if (min == 1 && max == 1) return body;
+    uint64_t copies = max == REPEAT_INFINITE ? (uint64_t)min + 1 : max;
+    uint64_t size = copies * (body->size + 1);
+    if (copies > 1 && size > UNROLL_STATES) {
+        uint32_t inner = body->kind == EXPR_RULE ? body->u.id : rule_of(b, body);
+        uint32_t r = rule_new(b);
+        b->rules.at[r] = (draft_rule){.kind = RULE_REPEAT, .min = min, .max = max, .repeated = inner};
+        return expr_rule(b, r);
+    }
+    expr *e = expr_new(b, EXPR_REPEAT, size);
+    e->u.repeat.body = body;
+    e->u.repeat.min = min;
+    e->u.repeat.max = max;
+    return e;
+}
+
+uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols) {
+    const uint8_t *s = bytes;
+    uint32_t *out = arena_alloc(&b->w->mem, n + 1, sizeof *out), k = 0;
+    for (size_t i = 0; i < n;) {
+        size_t length = 0;
+        uint32_t token = trie_longest_prefix(&b->vocab->specials, s + i, n - i, &length);
+        if (token != TRIE_NO_TOKEN) {
+            out[k++] = SYM_TOKEN + token;
+            i += length;
+        } else {
+            out[k++] = s[i++];
+        }
+    }
+    *symbols = out;
+    return k;
+}
+
+expr *expr_literal(builder *b, const void *bytes, size_t n) {
+    const uint32_t *symbols;
+    uint32_t k = literal_symbols(b, bytes, n, &symbols);
+    VEC(expr *) parts = {0};
+    for (uint32_t i = 0; i < k;) {
+        expr *part;
+        if (sym_is_token(symbols[i])) {
+            /* Special tokens with equal text: each of them will do. */
+            VEC(expr *) same = {0};
+            for (uint32_t t = symbols[i++] - SYM_TOKEN; t != TRIE_NO_TOKEN; t = b->vocab->specials.next_same[t]) {
+                expr *e = expr_new(b, EXPR_TOKEN, 1);
+                e->u.id = t;
+                vec_push(&b->w->mem, &same, e);
+            }
+            part = expr_choice(b, same.at, same.n);
+        } else {
+            uint32_t from = i;
+            while (i < k && !sym_is_token(symbols[i])) i++;
+            uint8_t *run = arena_alloc(&b->w->mem, i - from, 1);
+            for (uint32_t j = from; j < i; j++) run[j - from] = (uint8_t)symbols[j];
+            part = expr_bytes(b, run, i - from);
+        }
+        vec_push(&b->w->mem, &parts, part);
+    }
+    return expr_sequence(b, parts.at, parts.n);
+}
+
+/* ---- Thompson construction ---- */
+
+static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    const expr *body = e->u.repeat.body;
+    uint32_t at = from;
+    for (uint32_t i = 0; i < e->u.repeat.min; i++) {
+        uint32_t next = fsm_state(f);
+        expr_build(b, body, f, at, next);
+        at = next;
+    }
+    if (e->u.repeat.max == REPEAT_INFINITE) {
+        uint32_t loop = fsm_state(f), end = fsm_state(f);
+        fsm_empty_add(f, at, loop);
+        expr_build(b, body, f, loop, end);
+        fsm_empty_add(f, end, loop);
+        fsm_empty_add(f, loop, to);
+        return;
+    }
+    for (uint32_t i = e->u.repeat.min; i < e->u.repeat.max; i++) {
+        uint32_t next = fsm_state(f), inside = fsm_state(f);
+        fsm_empty_add(f, at, to);
+        fsm_empty_add(f, at, inside); /* a state of its own: the body may loop back to its start */
+        expr_build(b, body, f, inside, next);
+        at = next;
+    }
+    fsm_empty_add(f, at, to);
+}
+
+static void build_copy(const fsm *part, fsm *f, uint32_t from, uint32_t to) {
+    uint32_t n = fsm_size(part);
+    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
+    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
+    fsm_empty_add(f, from, number[part->start]);
+    for (uint32_t i = 0; i < part->edges.n; i++) {
+        fsm_edge g = part->edges.at[i];
+        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
+    }
+    for (uint32_t i = 0; i < part->empties.n; i++)
+        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
+    for (uint32_t s = 0; s < n; s++)
+        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
+}
+
+/* A rule that is only another rule's name stands for that one (a cycle of names matches nothing either way). */
+static uint32_t aliased(const builder *b, uint32_t rule) {
+    for (int hops = 0; hops < 32; hops++) {
+        const draft_rule *r = &b->rules.at[rule];
+        if (r->kind != RULE_PLAIN || r->body == NULL || r->body->kind != EXPR_RULE) break;
+        rule = r->body->u.id;
+    }
+    return rule;
+}
+
+void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    uint32_t at = from;
+    switch (e->kind) {
+    case EXPR_EMPTY:
+        fsm_empty_add(f, from, to);
+        return;
+    case EXPR_NEVER:
+        return;
+    case EXPR_BYTES:
+        for (uint32_t i = 0; i < e->n; i++) {
+            uint32_t next = i + 1 == e->n ? to : fsm_state(f);
+            fsm_edge_add(f, at, e->u.bytes[i], e->u.bytes[i], next);
+            at = next;
+        }
+        return;
+    case EXPR_CLASS:
+        for (uint32_t i = 0; i < e->n; i++) fsm_utf8_add(f, from, e->u.ranges[i].lo, e->u.ranges[i].hi, to);
+        return;
+    case EXPR_SEQUENCE:
+        for (uint32_t i = 0; i < e->n; i++) {
+            uint32_t next = i + 1 == e->n ? to : fsm_state(f);
+            expr_build(b, e->u.parts[i], f, at, next);
+            at = next;
+        }
+        return;
+    case EXPR_CHOICE:
+        for (uint32_t i = 0; i < e->n; i++) {
+            uint32_t inside = fsm_state(f);
+            fsm_empty_add(f, from, inside);
+            expr_build(b, e->u.parts[i], f, inside, to);
+        }
+        return;
+    case EXPR_REPEAT:
+        build_repeat(b, e, f, from, to);
+        return;
+    case EXPR_RULE:
+        at = SYM_RULE + aliased(b, e->u.id);
+        fsm_edge_add(f, from, at, at, to);
+        return;
+    case EXPR_TOKEN:
+        fsm_edge_add(f, from, SYM_TOKEN + e->u.id, SYM_TOKEN + e->u.id, to);
+        return;
+    case EXPR_FSM:
+        build_copy(e->u.automaton, f, from, to);
+        return;
+    case EXPR_DISPATCH:
+        dispatch_build(b, e, f, from, to);
+        return;
+    }
+}
+
+/* ---- from expressions to the final automata ---- */
+
+static bool edge_productive(void *ctx, const fsm_edge *e) {
+    const builder *b = ctx;
+    return !sym_is_rule(e->lo) || b->rules.at[e->lo - SYM_RULE].productive;
+}
+
+/* Can f reach a final state using only rules that are known to be productive
+ * (or, for nullable, nullable ones and nothing else)? */
+static bool reaches_final(builder *b, const fsm *f, bool nullable) {
+    arena *mem = &b->w->mem;
+    uint8_t *seen = arena_alloc(mem, fsm_size(f), 1);
+    uint32_t *stack = arena_alloc(mem, fsm_size(f), sizeof *stack), depth = 0;
+    seen[f->start] = 1;
+    stack[depth++] = f->start;
+    while (depth > 0) {
+        uint32_t s = stack[--depth];
+        if (f->final.at[s]) return true;
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            bool open = nullable ? sym_is_rule(g.lo) && b->rules.at[g.lo - SYM_RULE].nullable : edge_productive(b, &g);
+            if (open && !seen[g.to]) {
+                seen[g.to] = 1;
+                stack[depth++] = g.to;
+            }
+        }
+    }
+    return false;
+}
+
+/* Which rules reference which: a rule is looked at again only when one of its references changed. */
+typedef struct references {
+    uint32_t *first, *from; /* rule -> rules that mention it */
+    uint32_t *queue, head, tail;
+    uint8_t *queued;
+} references;
+
+static void references_init(builder *b, references *r) {
+    arena *mem = &b->w->mem;
+    uint32_t n = b->rules.n;
+    VEC(fsm_empty) pairs = {0}; /* to mentions from */
+    for (uint32_t i = 0; i < n; i++) {
+        const draft_rule *rule = &b->rules.at[i];
+        if (rule->kind == RULE_REPEAT) vec_push(mem, &pairs, (fsm_empty){rule->repeated, i});
+        for (uint32_t e = 0; rule->automaton != NULL && e < rule->automaton->edges.n; e++)
+            if (sym_is_rule(rule->automaton->edges.at[e].lo))
+                vec_push(mem, &pairs, (fsm_empty){rule->automaton->edges.at[e].lo - SYM_RULE, i});
+    }
+    r->first = arena_alloc(mem, (size_t)n + 2, sizeof *r->first);
+    r->from = arena_alloc(mem, pairs.n + 1, sizeof *r->from);
+    for (uint32_t i = 0; i < pairs.n; i++) r->first[pairs.at[i].from + 2]++;
+    for (uint32_t i = 0; i < n; i++) r->first[i + 2] += r->first[i + 1];
+    for (uint32_t i = 0; i < pairs.n; i++) r->from[r->first[pairs.at[i].from + 1]++] = pairs.at[i].to;
+    r->queue = arena_alloc(mem, (size_t)n + 1, sizeof *r->queue);
+    r->queued = arena_alloc(mem, (size_t)n + 1, 1);
+}
+
+static void enqueue(references *r, uint32_t n_rules, uint32_t rule) {
+    if (r->queued[rule]) return;
+    r->queued[rule] = 1;
+    r->queue[r->tail] = rule;
+    r->tail = (r->tail + 1) % (n_rules + 1);
+}
+
+static void settle(builder *b, references *r, bool nullable) {
+    uint32_t n = b->rules.n;
+    for (uint32_t i = 0; i < n; i++) enqueue(r, n, i);
+    while (r->head != r->tail) {
+        uint32_t i = r->queue[r->head];
+        r->head = (r->head + 1) % (n + 1);
+        r->queued[i] = 0;
+        draft_rule *rule = &b->rules.at[i];
+        if (nullable ? rule->nullable || !rule->productive : rule->productive) continue;
+        bool now;
+        if (rule->kind == RULE_REPEAT) {
+            const draft_rule *inner = &b->rules.at[rule->repeated];
+            now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);
+        } else {
+            now = rule->automaton != NULL && reaches_final(b, rule->automaton, nullable);
+        }
+        if (!now) continue;
+        if (nullable)
+            rule->nullable = true;
+        else
+            rule->productive = true;
+        for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) enqueue(r, n, r->from[k]);
+    }
+}
+
+void builder_finish(builder *b, int code) {
+    for (uint32_t i = 0; i < b->rules.n; i++) {
+        draft_rule *rule = &b->rules.at[i];
+        if (rule->kind == RULE_REPEAT) continue;
+        assert(rule->body != NULL);
+        fsm *f = fsm_new(b->w);
+        uint32_t end = fsm_state(f);
+        f->final.at[end] = 1;
+        expr_build(b, rule->body, f, f->start, end);
+        b->rules.at[i].automaton = fsm_determinise(f);
+    }
+    references r = {0};
+    references_init(b, &r);
+    settle(b, &r, false);
+    if (!b->rules.at[b->root].productive) escape(&b->w->out, code, 0, "nothing can match: the grammar is empty");
+    settle(b, &r, true);
+    for (uint32_t i = 0; i < b->rules.n; i++) {
+        draft_rule *rule = &b->rules.at[i];
+        if (rule->kind == RULE_REPEAT) {
+            /* A body that may be empty can be repeated any number of times up to max;
+             * a body that matches nothing leaves only the empty repetition. */
+            if (b->rules.at[rule->repeated].nullable) rule->min = 0;
+            if (!b->rules.at[rule->repeated].productive) rule->max = 0;
+            continue;
+        }
+        fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
+        rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
+    }
+}

@@ -1,0 +1,125 @@
+/* expr.h - grammar expressions: what the front ends say, before automata.
+ *
+ * A front end (schema, tag, regex, ebnf, choice) fills a builder with numbered
+ * rules, each an expression over bytes, code points, tokens and other rules.
+ * builder_finish turns every rule into a trimmed, minimised automaton:
+ *
+ *   expressions -> fsm with empty edges (Thompson) -> deterministic
+ *     -> references to rules that match nothing removed -> minimised
+ *
+ * A counted repeat that would be long when written out becomes a rule of its
+ * own kind with bounds; the parser counts in a register (set.h).
+ * Recursion over expressions is bounded by limits.depth of the text. */
+#ifndef STE_EXPR_H
+#define STE_EXPR_H
+
+#include "fsm.h"
+#include "vocab.h"
+
+#define REPEAT_INFINITE UINT32_MAX
+
+typedef struct expr expr;
+
+typedef struct cp_range {
+    uint32_t lo, hi;
+} cp_range;
+
+typedef struct dispatch_pattern {
+    const uint32_t *symbols; /* bytes and SYM_TOKEN + id */
+    uint32_t n;
+    expr *then; /* what must follow; NULL: this pattern must not occur */
+} dispatch_pattern;
+
+typedef enum expr_kind {
+    EXPR_EMPTY,
+    EXPR_NEVER,
+    EXPR_BYTES,
+    EXPR_CLASS,
+    EXPR_SEQUENCE,
+    EXPR_CHOICE,
+    EXPR_REPEAT,
+    EXPR_RULE,
+    EXPR_TOKEN,
+    EXPR_FSM,
+    EXPR_DISPATCH,
+} expr_kind;
+
+struct expr {
+    expr_kind kind;
+    uint32_t size; /* automaton states, roughly; saturates */
+    uint32_t n;
+    union {
+        const uint8_t *bytes;            /* BYTES: n of them */
+        const cp_range *ranges;          /* CLASS: n ranges of code points */
+        expr **parts;                    /* SEQUENCE, CHOICE: n of them */
+        struct {
+            expr *body;
+            uint32_t min, max;
+        } repeat;
+        uint32_t id;                     /* RULE number, TOKEN id */
+        fsm *automaton;                  /* FSM: over bytes, without rules */
+        struct {
+            const dispatch_pattern *patterns; /* n of them */
+            bool loop;                   /* after `then`, text again; else the end */
+        } dispatch;
+    } u;
+};
+
+typedef enum rule_kind { RULE_PLAIN, RULE_REPEAT } rule_kind;
+
+typedef struct draft_rule {
+    rule_kind kind;
+    expr *body;
+    uint32_t min, max;  /* REPEAT */
+    uint32_t repeated;  /* REPEAT: the rule that is repeated */
+    fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
+    bool productive, nullable;
+} draft_rule;
+
+typedef struct note {
+    const char *text;
+} note;
+
+typedef struct builder {
+    work *w;
+    const ste_vocab *vocab;
+    VEC(draft_rule) rules;
+    VEC(const char *) notes;
+    uint32_t root;
+} builder;
+
+void builder_init(builder *b, work *w, const ste_vocab *vocab);
+void builder_note(builder *b, const char *format, ...) STE_PRINTF(2, 3);
+
+uint32_t rule_new(builder *b);
+void rule_set(builder *b, uint32_t rule, expr *body);
+uint32_t rule_of(builder *b, expr *body); /* new + set */
+
+expr *expr_empty(builder *b);
+expr *expr_never(builder *b);
+expr *expr_bytes(builder *b, const void *bytes, size_t n);
+expr *expr_text(builder *b, const char *text); /* zero-terminated bytes */
+/* Bytes in which the text of a special token stands for that token. */
+expr *expr_literal(builder *b, const void *bytes, size_t n);
+expr *expr_class(builder *b, const cp_range *ranges, uint32_t n);
+expr *expr_sequence(builder *b, expr *const *parts, uint32_t n);
+expr *expr_pair(builder *b, expr *first, expr *second);
+expr *expr_choice(builder *b, expr *const *parts, uint32_t n);
+expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max);
+expr *expr_optional(builder *b, expr *body);
+expr *expr_rule(builder *b, uint32_t rule);
+expr *expr_fsm(builder *b, fsm *automaton);
+expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop);
+
+/* Symbols of a literal (special tokens as units); returns their number. */
+uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols);
+
+/* Add the automaton of e between two states of f. */
+void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+/* dispatch.c: free text (valid UTF-8) in which the first pattern to complete decides. */
+void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+
+/* Automata for all rules; escapes with `code` if the root matches nothing. */
+void builder_finish(builder *b, int code);
+
+#endif

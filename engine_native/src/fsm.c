@@ -1,0 +1,497 @@
+/* fsm.c - see fsm.h. */
+#include "fsm.h"
+
+#include "utf8.h"
+
+void work_charge(work *w, uint64_t n) {
+    uint64_t before = w->states;
+    w->states += n;
+    if (w->states > w->limits.states)
+        escape(&w->out, STE_ERR_LIMIT, 0, "grammar needs more than %llu automaton states",
+               (unsigned long long)w->limits.states);
+    if (before >> 12 != w->states >> 12 && monotonic_seconds() > w->deadline)
+        escape(&w->out, STE_ERR_LIMIT, 0, "compile takes longer than %g seconds", w->limits.compile_seconds);
+}
+
+fsm *fsm_new(work *w) {
+    fsm *f = arena_alloc(&w->mem, 1, sizeof *f);
+    f->w = w;
+    fsm_state(f);
+    return f;
+}
+
+uint32_t fsm_state(fsm *f) {
+    work_charge(f->w, 1);
+    vec_push(&f->w->mem, &f->final, 0);
+    return f->final.n - 1;
+}
+
+void fsm_edge_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    vec_push(&f->w->mem, &f->edges, (fsm_edge){from, lo, hi, to});
+}
+
+void fsm_empty_add(fsm *f, uint32_t from, uint32_t to) {
+    if (from != to) vec_push(&f->w->mem, &f->empties, (fsm_empty){from, to});
+}
+
+typedef struct utf8_target {
+    fsm *f;
+    uint32_t from, to;
+} utf8_target;
+
+static void add_span(void *ctx, const utf8_span *span) {
+    utf8_target *t = ctx;
+    uint32_t at = t->from;
+    for (uint32_t i = 0; i < span->length; i++) {
+        uint32_t next = i + 1 == span->length ? t->to : fsm_state(t->f);
+        fsm_edge_add(t->f, at, span->lo[i], span->hi[i], next);
+        at = next;
+    }
+}
+
+void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    utf8_target t = {f, from, to};
+    utf8_ranges(lo, hi, add_span, &t);
+}
+
+/* ---- index: edges sorted by (from, lo, to) ---- */
+
+static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
+    if (a->from != b->from) return a->from < b->from;
+    if (a->lo != b->lo) return a->lo < b->lo;
+    if (a->hi != b->hi) return a->hi < b->hi;
+    return a->to < b->to;
+}
+
+static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
+    fsm_edge *spare = NULL;
+    for (uint32_t lo = 0; lo < n; lo += 8) { /* insertion sort of short runs, then merge */
+        uint32_t hi = lo + 8 < n ? lo + 8 : n;
+        for (uint32_t i = lo + 1; i < hi; i++) {
+            fsm_edge e = at[i];
+            uint32_t j = i;
+            for (; j > lo && edge_before(&e, &at[j - 1]); j--) at[j] = at[j - 1];
+            at[j] = e;
+        }
+    }
+    if (n > 8) spare = arena_alloc(mem, n, sizeof *spare);
+    fsm_edge *from = at, *to = spare;
+    for (uint32_t width = 8; width < n; width *= 2) {
+        for (uint32_t lo = 0; lo < n; lo += 2 * width) {
+            uint32_t mid = lo + width < n ? lo + width : n, hi = lo + 2 * width < n ? lo + 2 * width : n;
+            uint32_t i = lo, j = mid, k = lo;
+            while (i < mid && j < hi) {
+                if (edge_before(&from[j], &from[i]))
+                    to[k++] = from[j++];
+                else
+                    to[k++] = from[i++];
+            }
+            while (i < mid) to[k++] = from[i++];
+            while (j < hi) to[k++] = from[j++];
+        }
+        fsm_edge *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != at) memcpy(at, from, (size_t)n * sizeof *at);
+}
+
+void fsm_index(fsm *f) {
+    uint32_t n = fsm_size(f);
+    sort_edges(&f->w->mem, f->edges.at, f->edges.n);
+    f->first = arena_alloc(&f->w->mem, (size_t)n + 1, sizeof *f->first);
+    uint32_t e = 0;
+    for (uint32_t s = 0; s <= n; s++) {
+        while (e < f->edges.n && f->edges.at[e].from < s) e++;
+        f->first[s] = e;
+    }
+}
+
+/* ---- subset construction ---- */
+
+typedef struct subset {
+    uint32_t n;
+    uint32_t *states; /* sorted */
+    uint64_t hash;
+} subset;
+
+typedef struct determiniser {
+    fsm *in, *out;
+    uint32_t *empty_first; /* empties of in, by from */
+    uint32_t *empty_to;
+    uint32_t *stamp, round;
+    VEC(uint32_t) gathered;
+    VEC(subset) subsets; /* of out's states */
+    uint32_t *table, mask;
+    uint32_t cap;
+} determiniser;
+
+static void index_empties(determiniser *d) {
+    fsm *f = d->in;
+    arena *mem = &f->w->mem;
+    uint32_t n = fsm_size(f);
+    d->empty_first = arena_alloc(mem, (size_t)n + 2, sizeof *d->empty_first);
+    d->empty_to = arena_alloc(mem, f->empties.n + 1, sizeof *d->empty_to);
+    for (uint32_t i = 0; i < f->empties.n; i++) d->empty_first[f->empties.at[i].from + 2]++;
+    for (uint32_t s = 0; s < n; s++) d->empty_first[s + 2] += d->empty_first[s + 1];
+    for (uint32_t i = 0; i < f->empties.n; i++) {
+        fsm_empty e = f->empties.at[i];
+        d->empty_to[d->empty_first[e.from + 1]++] = e.to;
+    }
+}
+
+/* Add s and what empty edges reach from it; only states that do something are kept. */
+static void gather(determiniser *d, uint32_t s) {
+    arena *mem = &d->in->w->mem;
+    if (d->stamp[s] == d->round) return;
+    d->stamp[s] = d->round;
+    uint32_t base = d->gathered.n;
+    vec_push(mem, &d->gathered, s);
+    uint32_t keep = base;
+    for (uint32_t i = base; i < d->gathered.n; i++) {
+        uint32_t at = d->gathered.at[i];
+        for (uint32_t e = d->empty_first[at]; e < d->empty_first[at + 1]; e++) {
+            uint32_t to = d->empty_to[e];
+            if (d->stamp[to] == d->round) continue;
+            d->stamp[to] = d->round;
+            vec_push(mem, &d->gathered, to);
+        }
+    }
+    for (uint32_t i = base; i < d->gathered.n; i++) {
+        uint32_t at = d->gathered.at[i];
+        if (d->in->final.at[at] || d->in->first[at] != d->in->first[at + 1]) d->gathered.at[keep++] = at;
+    }
+    d->gathered.n = keep;
+}
+
+static void sort_u32(uint32_t *at, uint32_t n) {
+    for (uint32_t gap = n / 2; gap > 0; gap /= 2)
+        for (uint32_t i = gap; i < n; i++) {
+            uint32_t v = at[i], j = i;
+            for (; j >= gap && at[j - gap] > v; j -= gap) at[j] = at[j - gap];
+            at[j] = v;
+        }
+}
+
+static void grow_table(determiniser *d) {
+    uint32_t size = d->mask == 0 ? 64 : (d->mask + 1) * 2;
+    d->table = arena_alloc(&d->in->w->mem, size, sizeof *d->table);
+    d->mask = size - 1;
+    for (uint32_t i = 0; i < d->subsets.n; i++) {
+        uint32_t slot = (uint32_t)d->subsets.at[i].hash & d->mask;
+        while (d->table[slot] != 0) slot = (slot + 1) & d->mask;
+        d->table[slot] = i + 1;
+    }
+}
+
+/* The state of out for the gathered set. */
+static uint32_t intern_subset(determiniser *d) {
+    arena *mem = &d->in->w->mem;
+    if (d->subsets.n * 2 >= d->mask) grow_table(d);
+    sort_u32(d->gathered.at, d->gathered.n);
+    uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
+    uint32_t slot = (uint32_t)hash & d->mask;
+    for (; d->table[slot] != 0; slot = (slot + 1) & d->mask) {
+        const subset *s = &d->subsets.at[d->table[slot] - 1];
+        if (s->hash == hash && s->n == d->gathered.n &&
+            memcmp(s->states, d->gathered.at, s->n * sizeof(uint32_t)) == 0)
+            return d->table[slot] - 1;
+    }
+    uint32_t id = d->subsets.n == 0 ? 0 : fsm_state(d->out);
+    uint8_t final = 0;
+    for (uint32_t i = 0; i < d->gathered.n; i++) final |= d->in->final.at[d->gathered.at[i]];
+    d->out->final.at[id] = final;
+    subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
+    vec_push(mem, &d->subsets, s);
+    d->table[slot] = id + 1;
+    return id;
+}
+
+typedef struct sweep {
+    VEC(fsm_edge) edges;   /* of one subset, by lo */
+    VEC(uint32_t) points;  /* where the set of covering edges changes */
+    VEC(uint32_t) active;  /* indices into edges */
+} sweep;
+
+static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
+    arena *mem = &d->in->w->mem;
+    subset s = d->subsets.at[id];
+    w->edges.n = w->points.n = w->active.n = 0;
+    for (uint32_t i = 0; i < s.n; i++)
+        for (uint32_t e = d->in->first[s.states[i]]; e < d->in->first[s.states[i] + 1]; e++) {
+            fsm_edge edge = d->in->edges.at[e];
+            edge.from = 0; /* so that sorting goes by lo */
+            vec_push(mem, &w->edges, edge);
+            vec_push(mem, &w->points, edge.lo);
+            vec_push(mem, &w->points, edge.hi + 1);
+        }
+    sort_edges(mem, w->edges.at, w->edges.n);
+    sort_u32(w->points.at, w->points.n);
+    uint32_t next = 0, last_to = UINT32_MAX;
+    for (uint32_t p = 0; p + 1 < w->points.n; p++) {
+        uint32_t lo = w->points.at[p], hi = w->points.at[p + 1];
+        if (lo == hi) continue;
+        uint32_t keep = 0;
+        for (uint32_t i = 0; i < w->active.n; i++)
+            if (w->edges.at[w->active.at[i]].hi >= lo) w->active.at[keep++] = w->active.at[i];
+        w->active.n = keep;
+        for (; next < w->edges.n && w->edges.at[next].lo == lo; next++) vec_push(mem, &w->active, next);
+        if (w->active.n == 0) {
+            last_to = UINT32_MAX;
+            continue;
+        }
+        d->gathered.n = 0;
+        d->round++;
+        for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
+        if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
+        uint32_t to = intern_subset(d);
+        fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
+        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && lo < SYM_RULE)
+            back->hi = hi - 1;
+        else
+            fsm_edge_add(d->out, id, lo, hi - 1, to);
+        last_to = to;
+    }
+}
+
+/* Equal language, same states, no empty edges. */
+static fsm *remove_empties(determiniser *d) {
+    fsm *f = d->in, *out = fsm_new(f->w);
+    for (uint32_t s = 1; s < fsm_size(f); s++) fsm_state(out);
+    out->start = f->start;
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
+        d->gathered.n = 0;
+        d->round++;
+        gather(d, s);
+        for (uint32_t i = 0; i < d->gathered.n; i++) {
+            uint32_t at = d->gathered.at[i];
+            out->final.at[s] |= f->final.at[at];
+            work_charge(f->w, (f->first[at + 1] - f->first[at]) / 4);
+            for (uint32_t e = f->first[at]; e < f->first[at + 1]; e++) {
+                fsm_edge edge = f->edges.at[e];
+                fsm_edge_add(out, s, edge.lo, edge.hi, edge.to);
+            }
+        }
+    }
+    fsm_index(out);
+    return out;
+}
+
+fsm *fsm_determinise(fsm *f) {
+    arena *mem = &f->w->mem;
+    fsm_index(f);
+    determiniser d = {.in = f, .out = fsm_new(f->w)};
+    d.stamp = arena_alloc(mem, fsm_size(f), sizeof *d.stamp);
+    d.cap = fsm_size(f) * 4 + 2000;
+    index_empties(&d);
+    d.round = 1;
+    gather(&d, f->start);
+    intern_subset(&d);
+    sweep w = {0};
+    for (uint32_t id = 0; id < d.subsets.n; id++) {
+        if (d.subsets.n > d.cap) return remove_empties(&d);
+        expand_subset(&d, id, &w);
+    }
+    fsm_index(d.out);
+    return d.out;
+}
+
+/* ---- trim ---- */
+
+fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
+    arena *mem = &f->w->mem;
+    uint32_t n = fsm_size(f);
+    uint8_t *forward = arena_alloc(mem, n, 1), *useful = arena_alloc(mem, n, 1);
+    uint32_t *stack = arena_alloc(mem, n, sizeof *stack), depth = 0;
+    uint8_t *kept = arena_alloc(mem, f->edges.n + 1, 1);
+    for (uint32_t e = 0; e < f->edges.n; e++) kept[e] = keep(ctx, &f->edges.at[e]);
+
+    forward[f->start] = 1;
+    stack[depth++] = f->start;
+    while (depth > 0) {
+        uint32_t s = stack[--depth];
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++)
+            if (kept[e] && !forward[f->edges.at[e].to]) {
+                forward[f->edges.at[e].to] = 1;
+                stack[depth++] = f->edges.at[e].to;
+            }
+    }
+    uint32_t *back_first = arena_alloc(mem, (size_t)n + 2, sizeof *back_first);
+    uint32_t *back = arena_alloc(mem, f->edges.n + 1, sizeof *back);
+    for (uint32_t e = 0; e < f->edges.n; e++) back_first[f->edges.at[e].to + 2]++;
+    for (uint32_t s = 0; s < n; s++) back_first[s + 2] += back_first[s + 1];
+    for (uint32_t e = 0; e < f->edges.n; e++) back[back_first[f->edges.at[e].to + 1]++] = e;
+    for (uint32_t s = 0; s < n; s++)
+        if (f->final.at[s] && forward[s]) {
+            useful[s] = 1;
+            stack[depth++] = s;
+        }
+    while (depth > 0) {
+        uint32_t s = stack[--depth];
+        for (uint32_t i = back_first[s]; i < back_first[s + 1]; i++) {
+            uint32_t from = f->edges.at[back[i]].from;
+            if (kept[back[i]] && forward[from] && !useful[from]) {
+                useful[from] = 1;
+                stack[depth++] = from;
+            }
+        }
+    }
+    if (!useful[f->start]) return NULL;
+
+    fsm *out = fsm_new(f->w);
+    uint32_t *number = arena_alloc(mem, n, sizeof *number);
+    number[f->start] = 0;
+    for (uint32_t s = 0; s < n; s++)
+        if (useful[s] && s != f->start) number[s] = fsm_state(out);
+    for (uint32_t s = 0; s < n; s++)
+        if (useful[s]) out->final.at[number[s]] = f->final.at[s];
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        fsm_edge g = f->edges.at[e];
+        if (kept[e] && useful[g.from] && useful[g.to]) fsm_edge_add(out, number[g.from], g.lo, g.hi, number[g.to]);
+    }
+    fsm_index(out);
+    return out;
+}
+
+/* ---- minimise ---- */
+
+typedef struct merger {
+    fsm *f;
+    uint32_t *class; /* of each state */
+    uint32_t *table, mask;
+    VEC(fsm_edge) signature; /* edges with classes, one run per table entry */
+    VEC(uint32_t) first;     /* entry -> its run; one more at the end */
+    VEC(uint32_t) final;     /* entry -> final flag (and, in refinement, old class) */
+} merger;
+
+static void merger_clear(merger *m, uint32_t n) {
+    arena *mem = &m->f->w->mem;
+    uint32_t size = 64;
+    while (size < n * 2 + 2) size *= 2;
+    if (m->mask + 1 < size || m->table == NULL) {
+        m->table = arena_alloc(mem, size, sizeof *m->table);
+        m->mask = size - 1;
+    } else {
+        memset(m->table, 0, ((size_t)m->mask + 1) * sizeof *m->table);
+    }
+    m->signature.n = m->first.n = m->final.n = 0;
+    vec_push(mem, &m->first, 0);
+}
+
+/* Number of the signature of s: its tag and its edges, with classes as targets. */
+static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
+    fsm *f = m->f;
+    arena *mem = &f->w->mem;
+    uint32_t base = m->signature.n;
+    for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+        fsm_edge g = f->edges.at[e];
+        fsm_edge *back = m->signature.n > base ? &m->signature.at[m->signature.n - 1] : NULL;
+        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+            back->hi = g.hi;
+        else
+            vec_push(mem, &m->signature, (fsm_edge){0, g.lo, g.hi, m->class[g.to]});
+    }
+    uint32_t n = m->signature.n - base;
+    uint64_t hash = n == 0 ? hash_mix(7, tag) : hash_bytes(m->signature.at + base, n * sizeof(fsm_edge), tag);
+    uint32_t slot = (uint32_t)hash & m->mask;
+    for (; m->table[slot] != 0; slot = (slot + 1) & m->mask) {
+        uint32_t k = m->table[slot] - 1;
+        if (m->final.at[k] == tag && m->first.at[k + 1] - m->first.at[k] == n &&
+            (n == 0 || memcmp(m->signature.at + m->first.at[k], m->signature.at + base, n * sizeof(fsm_edge)) == 0)) {
+            m->signature.n = base;
+            return k;
+        }
+    }
+    vec_push(mem, &m->final, tag);
+    vec_push(mem, &m->first, m->signature.n);
+    m->table[slot] = m->final.n;
+    return m->final.n - 1;
+}
+
+/* Post-order of a depth-first walk; true if there is no cycle. */
+static bool post_order(fsm *f, uint32_t *order) {
+    arena *mem = &f->w->mem;
+    uint32_t n = fsm_size(f), depth = 0, done = 0;
+    uint8_t *colour = arena_alloc(mem, n, 1);
+    uint32_t *stack = arena_alloc(mem, n, sizeof *stack), *edge = arena_alloc(mem, n, sizeof *edge);
+    bool acyclic = true;
+    stack[depth] = f->start;
+    edge[depth++] = f->first[f->start];
+    colour[f->start] = 1;
+    while (depth > 0) {
+        uint32_t s = stack[depth - 1];
+        if (edge[depth - 1] == f->first[s + 1]) {
+            colour[s] = 2;
+            order[done++] = s;
+            depth--;
+            continue;
+        }
+        uint32_t to = f->edges.at[edge[depth - 1]++].to;
+        if (colour[to] == 1) acyclic = false;
+        if (colour[to] != 0) continue;
+        colour[to] = 1;
+        stack[depth] = to;
+        edge[depth++] = f->first[to];
+    }
+    return acyclic;
+}
+
+/* The quotient by m->class, states numbered breadth first from the start. */
+static fsm *quotient(merger *m, uint32_t n_classes) {
+    fsm *f = m->f, *out = fsm_new(f->w);
+    arena *mem = &f->w->mem;
+    uint32_t *member = arena_alloc(mem, n_classes, sizeof *member), *number = arena_alloc(mem, n_classes, sizeof *number);
+    uint32_t *queue = arena_alloc(mem, n_classes, sizeof *queue), head = 0, tail = 0;
+    for (uint32_t s = fsm_size(f); s-- > 0;) member[m->class[s]] = s;
+    number[m->class[f->start]] = 1; /* number + 1 */
+    queue[tail++] = m->class[f->start];
+    while (head < tail) {
+        uint32_t c = queue[head++], s = member[c], from = number[c] - 1;
+        out->final.at[from] = f->final.at[s];
+        uint32_t base = out->edges.n;
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            uint32_t k = m->class[g.to];
+            if (number[k] == 0) {
+                number[k] = fsm_state(out) + 1;
+                queue[tail++] = k;
+            }
+            fsm_edge *back = out->edges.n > base ? &out->edges.at[out->edges.n - 1] : NULL;
+            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+                back->hi = g.hi;
+            else
+                fsm_edge_add(out, from, g.lo, g.hi, number[k] - 1);
+        }
+    }
+    fsm_index(out);
+    return out;
+}
+
+#define REFINE_ROUNDS 200 /* more than any rule of the corpora needs; past it equal states are merely not merged */
+
+fsm *fsm_minimise(fsm *f) {
+    arena *mem = &f->w->mem;
+    uint32_t n = fsm_size(f);
+    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
+    uint32_t *order = arena_alloc(mem, n, sizeof *order);
+    if (post_order(f, order)) { /* successors come first: one pass is exact */
+        merger_clear(&m, n);
+        for (uint32_t i = 0; i < n; i++) m.class[order[i]] = merger_entry(&m, order[i], f->final.at[order[i]]);
+        return quotient(&m, m.final.n);
+    }
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < n; s++) m.class[s] = f->final.at[s];
+    uint32_t *next = arena_alloc(mem, n, sizeof *next);
+    for (uint32_t round = 0; round < REFINE_ROUNDS; round++) {
+        merger_clear(&m, n);
+        work_charge(f->w, n / 16);
+        for (uint32_t s = 0; s < n; s++) next[s] = merger_entry(&m, s, m.class[s]);
+        uint32_t *swap = m.class;
+        m.class = next;
+        next = swap;
+        if (m.final.n == count) return quotient(&m, count);
+        count = m.final.n;
+    }
+    for (uint32_t s = 0; s < n; s++) m.class[s] = s;
+    return quotient(&m, n);
+}

@@ -1,0 +1,349 @@
+/* grammar.c - compile: text -> front end -> builder -> interned rules; and the cache of whole texts. */
+#include "front.h"
+#include "matcher.h"
+
+#define VERSION "0.1.0"
+
+const char *ste_version(void) { return VERSION; }
+
+/* ---- grammars ---- */
+
+ste_grammar *grammar_retain(ste_grammar *g) {
+    atomic_fetch_add_explicit(&g->references, 1, memory_order_relaxed);
+    return g;
+}
+
+void ste_grammar_free(ste_grammar *g) {
+    if (g == NULL || atomic_fetch_sub_explicit(&g->references, 1, memory_order_acq_rel) != 1) return;
+    store *s = g->store;
+    pthread_mutex_lock(&s->grow);
+    if (g->previous != NULL)
+        g->previous->next = g->next;
+    else
+        s->grammars = g->next;
+    if (g->next != NULL) g->next->previous = g->previous;
+    pthread_mutex_unlock(&s->grow);
+    store_free(s, g->notes, g->notes_size);
+    store_free(s, g, sizeof *g);
+    store_release(s);
+}
+
+uint64_t ste_grammar_memory(const ste_grammar *g) { return g->memory; }
+
+const char *ste_grammar_note(const ste_grammar *g, uint32_t i) {
+    if (i >= g->n_notes) return NULL;
+    const char *at = g->notes;
+    for (; i > 0; i--) at += strlen(at) + 1;
+    return at;
+}
+
+/* ---- the cache of texts: a table with a list from most to least recently used ---- */
+
+typedef struct text_entry text_entry;
+struct text_entry {
+    uint64_t hash;
+    text_entry *chain, *newer, *older;
+    ste_grammar *grammar;
+    int kind, whitespace;
+    size_t length, root_length;
+    char bytes[]; /* text, then root */
+};
+
+struct ste_compiler {
+    store *store;
+    _Atomic uint32_t references;
+    ste_limits limits;
+    pthread_mutex_t lock;
+    table texts;
+    text_entry *newest, *oldest;
+    _Atomic uint64_t hits, misses, nanoseconds;
+};
+
+static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->root_length; }
+
+static void list_remove(ste_compiler *c, text_entry *e) {
+    *(e->newer != NULL ? &e->newer->older : &c->newest) = e->older;
+    *(e->older != NULL ? &e->older->newer : &c->oldest) = e->newer;
+}
+
+static void list_push(ste_compiler *c, text_entry *e) {
+    e->newer = NULL;
+    e->older = c->newest;
+    *(c->newest != NULL ? &c->newest->newer : &c->oldest) = e;
+    c->newest = e;
+}
+
+static void forget(ste_compiler *c, text_entry *e) {
+    text_entry **at = (text_entry **)(void *)&c->texts.slots[e->hash & (c->texts.size - 1)];
+    while (*at != e) at = &(*at)->chain;
+    *at = e->chain;
+    c->texts.count--;
+    list_remove(c, e);
+    ste_grammar_free(e->grammar);
+    store_free(c->store, e, entry_size(e));
+}
+
+void ste_limits_default(ste_limits *l) {
+    *l = (ste_limits){
+        .input_bytes = UINT64_C(4) << 20,
+        .depth = 256,
+        .rules = 200000,
+        .states = 4000000,
+        .compile_bytes = UINT64_C(1) << 30,
+        .compile_seconds = 10,
+    };
+}
+
+int ste_compiler_new(ste_vocab *vocab, uint64_t cache_bytes, const ste_limits *limits, ste_compiler **out,
+                     ste_error *err) {
+    if (limits->input_bytes == 0 || limits->depth == 0 || limits->rules == 0 || limits->states == 0 ||
+        limits->compile_bytes == 0 || !(limits->compile_seconds > 0))
+        return fail(err, STE_ERR_ARGUMENT, 0, "a limit of 0");
+    if (limits->depth > 10000) return fail(err, STE_ERR_ARGUMENT, 0, "depth limit %u is above 10000", limits->depth);
+    ste_compiler *c = mem_new(&vocab->allocator, 1, sizeof *c);
+    if (c == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");
+    c->store = store_new(vocab, cache_bytes);
+    if (c->store == NULL) {
+        mem_free(&vocab->allocator, c, 1, sizeof *c);
+        return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");
+    }
+    atomic_init(&c->references, 1);
+    c->limits = *limits;
+    pthread_mutex_init(&c->lock, NULL);
+    *out = c;
+    return STE_OK;
+}
+
+static void forget_all(ste_compiler *c) {
+    pthread_mutex_lock(&c->lock);
+    while (c->oldest != NULL) forget(c, c->oldest);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void ste_compiler_free(ste_compiler *c) {
+    if (c == NULL) return;
+    forget_all(c);
+    store *s = c->store;
+    store_free(s, c->texts.slots, c->texts.size * sizeof(void *));
+    pthread_mutex_destroy(&c->lock);
+    const ste_allocator a = s->allocator;
+    mem_free(&a, c, 1, sizeof *c);
+    store_release(s);
+}
+
+void ste_compiler_clear(ste_compiler *c) {
+    forget_all(c);
+    store_collect(c->store, true);
+}
+
+void ste_compiler_stats(ste_compiler *c, ste_stats *out) {
+    store *s = c->store;
+    memset(out, 0, sizeof *out);
+    out->grammar_hits = atomic_load(&c->hits);
+    out->grammar_misses = atomic_load(&c->misses);
+    out->compile_seconds = 1e-9 * (double)atomic_load(&c->nanoseconds);
+    out->rule_hits = atomic_load(&s->stats.rule_hits);
+    out->rule_misses = atomic_load(&s->stats.rule_misses);
+    out->row_hits = atomic_load(&s->stats.row_hits);
+    out->row_misses = atomic_load(&s->stats.row_misses);
+    out->local_hits = atomic_load(&s->stats.local_hits);
+    out->local_misses = atomic_load(&s->stats.local_misses);
+    out->evictions = atomic_load(&s->stats.evictions);
+    out->bytes = atomic_load(&s->bytes);
+    pthread_mutex_lock(&s->grow);
+    out->sets = s->sets.count;
+    out->rules = s->rules.count;
+    out->rows = s->rows.count;
+    for (ste_grammar *g = s->grammars; g != NULL; g = g->next) out->grammars++;
+    pthread_mutex_unlock(&s->grow);
+}
+
+/* ---- compile ---- */
+
+typedef struct job {
+    ste_compiler *compiler;
+    int kind;
+    const char *text;
+    size_t length;
+    ste_options options;
+    work w;
+    builder b;
+    rule *root;
+    bool gated; /* the gate is held: rules made here have no owner yet */
+} job;
+
+static int empty_code(int kind) {
+    return kind == STE_KIND_JSON_SCHEMA ? STE_ERR_SCHEMA : kind == STE_KIND_STRUCTURAL_TAG ? STE_ERR_TAG : STE_ERR_SYNTAX;
+}
+
+/* Everything that can escape. */
+static bool run(job *j) {
+    if (setjmp(j->w.out.env) != 0) return false;
+    builder_init(&j->b, &j->w, j->compiler->store->vocab);
+    switch (j->kind) {
+    case STE_KIND_JSON_SCHEMA:
+        schema_front(&j->b, j->text, j->length, j->options.whitespace);
+        break;
+    case STE_KIND_STRUCTURAL_TAG:
+        tag_front(&j->b, j->text, j->length, j->options.whitespace);
+        break;
+    case STE_KIND_REGEX:
+        regex_front(&j->b, j->text, j->length);
+        break;
+    case STE_KIND_EBNF:
+        ebnf_front(&j->b, j->text, j->length, j->options.root == NULL ? "root" : j->options.root);
+        break;
+    default:
+        choice_front(&j->b, j->text, j->length);
+        break;
+    }
+    builder_finish(&j->b, empty_code(j->kind));
+    pthread_rwlock_rdlock(&j->compiler->store->gate);
+    j->gated = true;
+    j->root = store_intern(j->compiler->store, &j->b);
+    return true;
+}
+
+static uint64_t grammar_bytes(store *s, rule *root) {
+    uint64_t total = 0;
+    uint32_t n = 0;
+    rule **queue = store_alloc(s, (s->rules.count + 1) * sizeof *queue);
+    uint32_t capacity = s->rules.count + 1;
+    if (queue == NULL) return root->memory;
+    root->mark = true;
+    queue[n++] = root;
+    for (uint32_t i = 0; i < n; i++) {
+        total += queue[i]->memory;
+        for (uint32_t k = 0; k < queue[i]->n_rules + (queue[i]->repeated != NULL); k++) {
+            rule *r = k < queue[i]->n_rules ? queue[i]->rules[k].rule : queue[i]->repeated;
+            if (r->mark) continue;
+            r->mark = true;
+            queue[n++] = r;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) queue[i]->mark = false;
+    store_free(s, queue, capacity * sizeof *queue);
+    return total;
+}
+
+static ste_grammar *grammar_new(job *j) {
+    store *s = j->compiler->store;
+    size_t notes = 0;
+    for (uint32_t i = 0; i < j->b.notes.n; i++) notes += strlen(j->b.notes.at[i]) + 1;
+    ste_grammar *g = store_alloc(s, sizeof *g);
+    char *text = store_alloc(s, notes);
+    if (g == NULL || text == NULL) {
+        store_free(s, g, sizeof *g);
+        store_free(s, text, notes);
+        return NULL;
+    }
+    g->store = store_retain(s);
+    atomic_init(&g->references, 1);
+    g->root = j->root;
+    g->notes = text;
+    g->notes_size = notes;
+    g->n_notes = j->b.notes.n;
+    for (uint32_t i = 0; i < j->b.notes.n; i++) {
+        size_t n = strlen(j->b.notes.at[i]) + 1;
+        memcpy(text, j->b.notes.at[i], n);
+        text += n;
+    }
+    pthread_mutex_lock(&s->grow);
+    g->memory = grammar_bytes(s, g->root);
+    g->next = s->grammars;
+    if (s->grammars != NULL) s->grammars->previous = g;
+    s->grammars = g;
+    pthread_mutex_unlock(&s->grow);
+    return g;
+}
+
+static text_entry *find(ste_compiler *c, const job *j, uint64_t hash) {
+    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
+    text_entry *e = c->texts.size == 0 ? NULL : c->texts.slots[hash & (c->texts.size - 1)];
+    for (; e != NULL; e = e->chain)
+        if (e->hash == hash && e->kind == j->kind && e->whitespace == j->options.whitespace && e->length == j->length &&
+            e->root_length == root_length && memcmp(e->bytes, j->text, j->length) == 0 &&
+            (root_length == 0 || memcmp(e->bytes + e->length, j->options.root, root_length) == 0))
+            return e;
+    return NULL;
+}
+
+/* Remembering is best effort: without memory the grammar is simply compiled again next time. */
+static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *g) {
+    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
+    text_entry *e = store_alloc(c->store, sizeof *e + j->length + root_length);
+    if (e == NULL) return;
+    e->hash = hash;
+    e->kind = j->kind;
+    e->whitespace = j->options.whitespace;
+    e->length = j->length;
+    e->root_length = root_length;
+    memcpy(e->bytes, j->text, j->length);
+    if (root_length != 0) memcpy(e->bytes + j->length, j->options.root, root_length);
+    pthread_mutex_lock(&c->lock);
+    if (find(c, j, hash) != NULL || !table_reserve(c->store, &c->texts)) {
+        pthread_mutex_unlock(&c->lock);
+        store_free(c->store, e, sizeof *e + j->length + root_length);
+        return;
+    }
+    e->grammar = grammar_retain(g);
+    e->chain = c->texts.slots[hash & (c->texts.size - 1)];
+    c->texts.slots[hash & (c->texts.size - 1)] = e;
+    c->texts.count++;
+    list_push(c, e);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Over budget: the older half of the texts goes first, then what nobody needs any more. */
+static void make_room(ste_compiler *c) {
+    if (!store_full(c->store)) return;
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t n = (c->texts.count + 1) / 2; n > 0; n--) forget(c, c->oldest);
+    pthread_mutex_unlock(&c->lock);
+    store_collect(c->store, false);
+}
+
+int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, const ste_options *options,
+                ste_grammar **out, ste_error *err) {
+    if (kind < STE_KIND_JSON_SCHEMA || kind > STE_KIND_CHOICE) return fail(err, STE_ERR_ARGUMENT, 0, "kind %d", kind);
+    if (length > c->limits.input_bytes)
+        return fail(err, STE_ERR_LIMIT, 0, "text of %llu bytes is longer than the limit of %llu",
+                    (unsigned long long)length, (unsigned long long)c->limits.input_bytes);
+    store *s = c->store;
+    double begin = monotonic_seconds();
+    job j = {.compiler = c, .kind = kind, .text = text, .length = length};
+    if (options != NULL) j.options = *options;
+    uint64_t hash = hash_bytes(text, length, (uint64_t)kind << 8 | (uint64_t)j.options.whitespace);
+    pthread_mutex_lock(&c->lock);
+    text_entry *known = find(c, &j, hash);
+    if (known != NULL) {
+        list_remove(c, known);
+        list_push(c, known);
+        *out = grammar_retain(known->grammar);
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (known != NULL) {
+        atomic_fetch_add(&c->hits, 1);
+        return STE_OK;
+    }
+    atomic_fetch_add(&c->misses, 1);
+    make_room(c);
+
+    j.w.limits = c->limits;
+    j.w.deadline = begin + c->limits.compile_seconds;
+    arena_init(&j.w.mem, &s->allocator, &j.w.out, c->limits.compile_bytes);
+    ste_grammar *g = NULL;
+    bool done = run(&j);
+    if (done) g = grammar_new(&j);
+    if (j.gated) pthread_rwlock_unlock(&s->gate);
+    arena_free(&j.w.mem);
+    atomic_fetch_add(&c->nanoseconds, (uint64_t)((monotonic_seconds() - begin) * 1e9));
+    if (!done) {
+        if (err != NULL) *err = j.w.out.error;
+        return j.w.out.error.code;
+    }
+    if (g == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "grammar");
+    remember(c, &j, hash, g);
+    *out = g;
+    return STE_OK;
+}

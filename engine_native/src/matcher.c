@@ -1,0 +1,408 @@
+/* matcher.c - one sequence: argument checks, the entry flag, steps and rollback. */
+#include "matcher.h"
+
+static bool enter(ste_matcher *m) {
+    if (atomic_exchange_explicit(&m->busy, true, memory_order_acquire)) return false;
+    pthread_rwlock_rdlock(&m->grammar->store->gate);
+    return true;
+}
+
+/* collect: a long-running store gets its memory back here, where no set is in hand. */
+static void leave(ste_matcher *m, bool collect) {
+    store *s = m->grammar->store;
+    pthread_rwlock_unlock(&s->gate);
+    if (collect && store_full(s)) store_collect(s, false);
+    atomic_store_explicit(&m->busy, false, memory_order_release);
+}
+
+static set *current(const ste_matcher *m) { return m->steps[m->n_steps - 1]; }
+
+static void link_matcher(ste_matcher *m) {
+    store *s = m->grammar->store;
+    pthread_mutex_lock(&s->grow);
+    m->next = s->matchers;
+    if (s->matchers != NULL) s->matchers->previous = m;
+    s->matchers = m;
+    pthread_mutex_unlock(&s->grow);
+}
+
+static bool reserve_steps(ste_matcher *m, uint32_t n) {
+    if (n <= m->cap_steps) return true;
+    store *s = m->grammar->store;
+    uint32_t cap = m->cap_steps == 0 ? 16 : m->cap_steps;
+    while (cap < n) cap *= 2;
+    set **grown = store_alloc(s, cap * sizeof *grown);
+    if (grown == NULL) return false;
+    if (m->n_steps != 0) memcpy(grown, m->steps, m->n_steps * sizeof *grown);
+    store_free(s, m->steps, m->cap_steps * sizeof *m->steps);
+    m->steps = grown;
+    m->cap_steps = cap;
+    return true;
+}
+
+static void destroy(ste_matcher *m) {
+    store *s = m->grammar->store;
+    store_free(s, m->steps, m->cap_steps * sizeof *m->steps);
+    store_free(s, m->stop, m->n_stop * sizeof *m->stop);
+    ste_grammar *g = m->grammar;
+    store_free(s, m, sizeof *m);
+    ste_grammar_free(g);
+}
+
+static ste_matcher *matcher_make(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, uint32_t n_steps) {
+    store *s = g->store;
+    ste_matcher *m = store_alloc(s, sizeof *m);
+    if (m == NULL) return NULL;
+    m->grammar = grammar_retain(g);
+    m->n_stop = n_stop;
+    m->stop = store_alloc(s, n_stop * sizeof *m->stop);
+    if (m->stop == NULL || !reserve_steps(m, n_steps)) {
+        destroy(m);
+        return NULL;
+    }
+    if (n_stop != 0) memcpy(m->stop, stop, n_stop * sizeof *stop);
+    return m;
+}
+
+int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err) {
+    store *s = g->store;
+    if (stop == NULL) {
+        stop = s->vocab->stop;
+        n_stop = s->vocab->n_stop;
+    }
+    for (uint32_t i = 0; i < n_stop; i++)
+        if (stop[i] >= s->vocab->size)
+            return fail(err, STE_ERR_ARGUMENT, 0, "stop token %u outside the vocabulary of %u", stop[i], s->vocab->size);
+    ste_matcher *m = matcher_make(g, stop, n_stop, 1);
+    if (m == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
+    pthread_rwlock_rdlock(&s->gate);
+    m->steps[0] = set_initial(s, g->root);
+    m->n_steps = 1;
+    if (m->steps[0] != NULL) link_matcher(m);
+    pthread_rwlock_unlock(&s->gate);
+    if (m->steps[0] == NULL) {
+        destroy(m);
+        return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
+    }
+    *out = m;
+    return STE_OK;
+}
+
+int ste_matcher_fork(ste_matcher *m, ste_matcher **out, ste_error *err) {
+    if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
+    ste_matcher *copy = matcher_make(m->grammar, m->stop, m->n_stop, m->n_steps);
+    if (copy != NULL) {
+        memcpy(copy->steps, m->steps, m->n_steps * sizeof *m->steps);
+        copy->n_steps = m->n_steps;
+        copy->terminated = m->terminated;
+        link_matcher(copy);
+    }
+    leave(m, false);
+    if (copy == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
+    *out = copy;
+    return STE_OK;
+}
+
+void ste_matcher_free(ste_matcher *m) {
+    if (m == NULL) return;
+    store *s = m->grammar->store;
+    pthread_mutex_lock(&s->grow);
+    if (m->previous != NULL)
+        m->previous->next = m->next;
+    else
+        s->matchers = m->next;
+    if (m->next != NULL) m->next->previous = m->previous;
+    pthread_mutex_unlock(&s->grow);
+    destroy(m);
+}
+
+uint32_t ste_matcher_vocab_size(const ste_matcher *m) { return m->grammar->store->vocab->size; }
+
+int ste_matcher_reset(ste_matcher *m) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    m->n_steps = 1;
+    m->terminated = false;
+    leave(m, false);
+    return STE_OK;
+}
+
+/* ---- stepping; all of these want the gate ---- */
+
+typedef struct outcome {
+    set *to;   /* NULL: refused, or failed */
+    int code;  /* 1, 0, or negative */
+    bool stop; /* the sequence ends with this token */
+} outcome;
+
+static outcome refused(void) { return (outcome){NULL, 0, false}; }
+static outcome reached(set *to, bool stop) { return (outcome){to, to == NULL ? STE_ERR_NO_MEMORY : 1, stop}; }
+
+static outcome step_bytes(store *s, set *from, const uint8_t *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!byteset_has(&from->allow, bytes[i])) return refused();
+        from = set_step(s, from, bytes[i]);
+        if (from == NULL) return reached(NULL, false);
+    }
+    return reached(from, false);
+}
+
+static bool is_stop(const ste_matcher *m, uint32_t token) {
+    for (uint32_t i = 0; i < m->n_stop; i++)
+        if (m->stop[i] == token) return true;
+    return false;
+}
+
+/* A stop token ends a text that is complete; or it is content whose consumption completes the text. */
+static outcome step_stop(store *s, set *from, uint32_t token) {
+    if ((from->flags & SET_ACCEPTING) != 0) return reached(from, true);
+    if (!set_has_token(from, token)) return refused();
+    set *to = set_step_token(s, from, token);
+    if (to != NULL && (to->flags & SET_ACCEPTING) == 0) return refused();
+    return reached(to, true);
+}
+
+static outcome step_token(const ste_matcher *m, set *from, uint32_t token) {
+    store *s = m->grammar->store;
+    const ste_vocab *v = s->vocab;
+    if (token >= v->n_tokens) {
+        if (token >= v->size) return refused();
+    } else if (!is_stop(m, token)) {
+        uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
+        outcome by_bytes = refused();
+        if (begin != end && !bit_get(v->special, token)) by_bytes = step_bytes(s, from, v->bytes + begin, end - begin);
+        if (by_bytes.code < 0 || !set_has_token(from, token)) return by_bytes;
+        set *by_token = set_step_token(s, from, token);
+        if (by_token == NULL || by_bytes.to == NULL || by_token == by_bytes.to) return reached(by_token, false);
+        return reached(set_union(s, by_token, by_bytes.to), false);
+    }
+    return is_stop(m, token) ? step_stop(s, from, token) : refused();
+}
+
+static int push(ste_matcher *m, outcome o) {
+    if (o.code != 1) return o.code;
+    if (!reserve_steps(m, m->n_steps + 1)) return STE_ERR_NO_MEMORY;
+    m->steps[m->n_steps++] = o.to;
+    m->terminated = o.stop;
+    return 1;
+}
+
+int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int code = m->terminated ? 0 : push(m, step_token(m, current(m), token));
+    leave(m, true);
+    return code;
+}
+
+int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int code = m->terminated ? 0 : push(m, step_bytes(m->grammar->store, current(m), bytes, n));
+    leave(m, true);
+    return code;
+}
+
+int64_t ste_matcher_validate(ste_matcher *m, const uint32_t *tokens, uint32_t n) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    set *at = current(m);
+    int64_t count = 0;
+    bool over = m->terminated;
+    for (uint32_t i = 0; i < n && !over; i++) {
+        outcome o = step_token(m, at, tokens[i]);
+        if (o.code < 0) count = o.code;
+        if (o.code != 1) break;
+        count++;
+        at = o.to;
+        over = o.stop;
+    }
+    leave(m, true);
+    return count;
+}
+
+int ste_matcher_rollback(ste_matcher *m, uint32_t n) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int code = STE_OK;
+    if (n >= m->n_steps) {
+        code = STE_ERR_ARGUMENT;
+    } else if (n > 0) {
+        m->n_steps -= n;
+        m->terminated = false;
+    }
+    leave(m, false);
+    return code;
+}
+
+int ste_matcher_can_terminate(ste_matcher *m) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int yes = m->terminated || (current(m)->flags & SET_ACCEPTING) != 0;
+    leave(m, false);
+    return yes;
+}
+
+int ste_matcher_is_terminated(ste_matcher *m) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int yes = m->terminated;
+    leave(m, false);
+    return yes;
+}
+
+/* ---- masks ---- */
+
+/* Stop tokens are per matcher, so rows know nothing of them. */
+static int write_stops(const ste_matcher *m, set *at, uint32_t *words) {
+    for (uint32_t i = 0; i < m->n_stop; i++) {
+        outcome o = step_stop(m->grammar->store, at, m->stop[i]);
+        if (o.code < 0) return o.code;
+        if (o.code == 1)
+            bit_set(words, m->stop[i]);
+        else
+            bit_clear(words, m->stop[i]);
+    }
+    return STE_OK;
+}
+
+static bool all_set(const uint32_t *words, uint32_t size) {
+    for (uint32_t i = 0; i < size / 32; i++)
+        if (words[i] != UINT32_MAX) return false;
+    return size % 32 == 0 || words[size / 32] == (UINT32_C(1) << (size % 32)) - 1;
+}
+
+/* 1: written; 0: written, nothing is forbidden; negative: nothing written. */
+static int write_row(const ste_matcher *m, set *at, bool terminated, uint32_t *words) {
+    store *s = m->grammar->store;
+    if (terminated) {
+        memset(words, 0, s->vocab->words * sizeof *words);
+        for (uint32_t i = 0; i < m->n_stop; i++) bit_set(words, m->stop[i]);
+        return 1;
+    }
+    row *r = mask_row(s, at);
+    if (r == NULL) return STE_ERR_NO_MEMORY;
+    memcpy(words, r->words, s->vocab->words * sizeof *words);
+    int code = write_stops(m, at, words);
+    if (code != STE_OK) return code;
+    return all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
+}
+
+int ste_matcher_fill(ste_matcher *m, uint32_t *words, uint32_t n_words) {
+    if (n_words != m->grammar->store->vocab->words) return STE_ERR_ARGUMENT;
+    if (!enter(m)) return STE_ERR_BUSY;
+    int code = write_row(m, current(m), m->terminated, words);
+    leave(m, true);
+    return code;
+}
+
+int64_t ste_matcher_forced_bytes(ste_matcher *m, uint8_t *bytes, size_t capacity) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    set *at = current(m);
+    int64_t n = 0;
+    while (!m->terminated && (size_t)n < capacity && (at->flags & (SET_ACCEPTING | SET_TOKENS)) == 0) {
+        int count = 0;
+        uint32_t byte = 0;
+        for (uint32_t i = 0; i < 4; i++) {
+            count += __builtin_popcountll(at->allow.w[i]);
+            if (at->allow.w[i] != 0) byte = i * 64 + (uint32_t)__builtin_ctzll(at->allow.w[i]);
+        }
+        if (count != 1) break;
+        at = set_step(m->grammar->store, at, byte);
+        if (at == NULL) {
+            n = STE_ERR_NO_MEMORY;
+            break;
+        }
+        bytes[n++] = (uint8_t)byte;
+    }
+    leave(m, true);
+    return n;
+}
+
+/* ---- draft trees ---- */
+
+typedef struct draft_node {
+    set *at; /* NULL: not valid */
+    bool terminated;
+} draft_node;
+
+int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const int64_t *first_child,
+                                    const int64_t *next_sibling, uint32_t n_nodes, uint32_t *bitmask,
+                                    uint32_t n_words) {
+    store *s = m->grammar->store;
+    if (n_words != s->vocab->words || n_nodes == 0) return STE_ERR_ARGUMENT;
+    for (uint32_t i = 0; i < n_nodes; i++)
+        if (first_child[i] < -1 || first_child[i] >= (int64_t)n_nodes || next_sibling[i] < -1 ||
+            next_sibling[i] >= (int64_t)n_nodes)
+            return STE_ERR_ARGUMENT;
+    if (!enter(m)) return STE_ERR_BUSY;
+    int64_t valid = 0, code = STE_OK;
+    uint32_t depth = 0;
+    draft_node *nodes = store_alloc(s, n_nodes * sizeof *nodes);
+    uint32_t *stack = store_alloc(s, n_nodes * sizeof *stack);
+    uint8_t *seen = store_alloc(s, n_nodes);
+    if (nodes == NULL || stack == NULL || seen == NULL) {
+        code = STE_ERR_NO_MEMORY;
+        goto done;
+    }
+    memset(bitmask, 0, (size_t)n_nodes * n_words * sizeof *bitmask);
+    nodes[0] = (draft_node){current(m), m->terminated};
+    seen[0] = 1;
+    stack[depth++] = 0;
+    while (depth > 0) {
+        uint32_t i = stack[--depth];
+        int filled = write_row(m, nodes[i].at, nodes[i].terminated, bitmask + (size_t)i * n_words);
+        if (filled < 0) {
+            code = filled;
+            goto done;
+        }
+        valid++;
+        for (int64_t c = first_child[i]; c != -1; c = next_sibling[c]) {
+            if (seen[c]) { /* not a tree */
+                code = STE_ERR_ARGUMENT;
+                goto done;
+            }
+            seen[c] = 1;
+            if (nodes[i].terminated || tokens[c] < 0 || tokens[c] >= (int64_t)s->vocab->size) continue;
+            outcome o = step_token(m, nodes[i].at, (uint32_t)tokens[c]);
+            if (o.code < 0) {
+                code = o.code;
+                goto done;
+            }
+            if (o.code == 0) continue;
+            nodes[c] = (draft_node){o.to, o.stop};
+            stack[depth++] = (uint32_t)c;
+        }
+    }
+done:
+    store_free(s, nodes, n_nodes * sizeof *nodes);
+    store_free(s, stack, n_nodes * sizeof *stack);
+    store_free(s, seen, n_nodes);
+    leave(m, true);
+    return code < 0 ? code : valid;
+}
+
+int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, uint32_t n_words,
+                   const int64_t *rows, ste_error *err) {
+    for (uint32_t i = 0; i < n; i++)
+        if (matchers[i]->grammar->store->vocab->words != n_words)
+            return fail(err, STE_ERR_ARGUMENT, i, "row of %u words for a vocabulary of %u tokens (matcher %u)", n_words,
+                        matchers[i]->grammar->store->vocab->size, i);
+    store *held = NULL; /* the gate is taken once per run of matchers of one store */
+    int code = STE_OK;
+    for (uint32_t i = 0; i < n && code == STE_OK; i++) {
+        ste_matcher *m = matchers[i];
+        store *s = m->grammar->store;
+        if (atomic_exchange_explicit(&m->busy, true, memory_order_acquire)) {
+            code = fail(err, STE_ERR_BUSY, i, "matcher %u is in use by another thread", i);
+            break;
+        }
+        if (s != held) {
+            if (held != NULL) pthread_rwlock_unlock(&held->gate);
+            pthread_rwlock_rdlock(&s->gate);
+            held = s;
+        }
+        int64_t to = rows == NULL ? (int64_t)i : rows[i];
+        int filled = write_row(m, current(m), m->terminated, bitmask + (size_t)to * n_words);
+        if (filled < 0) code = fail(err, filled, i, "out of memory for the row of matcher %u", i);
+        atomic_store_explicit(&m->busy, false, memory_order_release);
+    }
+    if (held != NULL) {
+        pthread_rwlock_unlock(&held->gate);
+        if (store_full(held)) store_collect(held, false);
+    }
+    return code;
+}

@@ -1,0 +1,33 @@
+/* matcher.h - grammars and matchers as the rest of the library sees them. */
+#ifndef STE_MATCHER_H
+#define STE_MATCHER_H
+
+#include "store.h"
+
+struct ste_grammar {
+    store *store;
+    _Atomic uint32_t references;
+    ste_grammar *next, *previous; /* in store->grammars, under grow */
+    rule *root;
+    uint64_t memory;
+    uint32_t n_notes;
+    uint64_t notes_size;
+    char *notes; /* n_notes zero-terminated strings in a row */
+};
+
+/* One sequence.  steps[0] is the start; each accepted step adds one set.  A stop token
+ * adds the set it was accepted in and sets `terminated`. */
+struct ste_matcher {
+    ste_grammar *grammar;
+    ste_matcher *next, *previous; /* in store->matchers, under grow */
+    set **steps;
+    uint32_t n_steps, cap_steps;
+    uint32_t *stop;
+    uint32_t n_stop;
+    bool terminated;
+    _Atomic bool busy;
+};
+
+ste_grammar *grammar_retain(ste_grammar *g);
+
+#endif

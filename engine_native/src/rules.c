@@ -1,0 +1,387 @@
+/* rules.c - equal rules of all grammars are one rule.
+ *
+ * The builder's rules form a graph of references.  Its strongly connected
+ * components are taken callees first, so a component's outward references are
+ * already rules of the store.  A component is looked up as a whole:
+ *
+ *   1. hash every rule: its automaton, outward references by the hash of the
+ *      rule they mean, inward ones by a constant;
+ *   2. within a cycle, hash again with the hashes of the last round, so that
+ *      each rule's hash knows its surroundings;
+ *   3. a stored rule with the hash of the first one is compared structurally,
+ *      pairing inward references as they are met.  Only a full match is reused:
+ *      a hash collision costs a comparison, never a wrong rule.
+ *
+ * States are numbered breadth first with references ordered by hash, so the
+ * order in which a front end created its rules rarely matters. */
+#include "store.h"
+
+typedef struct node {
+    uint32_t draft;
+    bool on_stack, seen;
+    uint32_t index, low, component;
+    uint64_t hash, next_hash;
+    rule *done;
+    fsm *automaton; /* renumbered */
+} node;
+
+typedef struct interner {
+    store *s;
+    builder *b;
+    arena *mem;
+    node *nodes;
+    VEC(uint32_t) members; /* of the component at hand */
+    uint32_t n_components;
+} interner;
+
+static uint32_t rule_number(const fsm_edge *e) { return e->lo - SYM_RULE; }
+
+/* ---- strongly connected components (Tarjan), without recursion ---- */
+
+static uint32_t reference_count(const interner *in, uint32_t i) {
+    const draft_rule *r = &in->b->rules.at[i];
+    if (r->kind == RULE_REPEAT) return r->max == 0 ? 0 : 1;
+    return r->automaton->edges.n;
+}
+
+/* The k-th reference of rule i; UINT32_MAX if that edge is not one. */
+static uint32_t reference(const interner *in, uint32_t i, uint32_t k) {
+    const draft_rule *r = &in->b->rules.at[i];
+    if (r->kind == RULE_REPEAT) return r->repeated;
+    const fsm_edge *e = &r->automaton->edges.at[k];
+    return sym_is_rule(e->lo) ? rule_number(e) : UINT32_MAX;
+}
+
+static bool intern_component(interner *in);
+
+static bool walk(interner *in, uint32_t root) {
+    typedef struct frame {
+        uint32_t rule, edge;
+    } frame;
+    uint32_t n = in->b->rules.n, depth = 0, on_stack = 0, counter = 0;
+    frame *frames = arena_alloc(in->mem, n, sizeof *frames);
+    uint32_t *stack = arena_alloc(in->mem, n, sizeof *stack);
+    frames[depth++] = (frame){root, 0};
+    while (depth > 0) {
+        frame *f = &frames[depth - 1];
+        node *at = &in->nodes[f->rule];
+        if (!at->seen) {
+            at->seen = at->on_stack = true;
+            at->index = at->low = counter++;
+            stack[on_stack++] = f->rule;
+        }
+        if (f->edge < reference_count(in, f->rule)) {
+            uint32_t to = reference(in, f->rule, f->edge++);
+            if (to == UINT32_MAX) continue;
+            node *next = &in->nodes[to];
+            if (!next->seen)
+                frames[depth++] = (frame){to, 0};
+            else if (next->on_stack && next->index < at->low)
+                at->low = next->index;
+            continue;
+        }
+        if (at->low == at->index) {
+            in->members.n = 0;
+            in->n_components++;
+            uint32_t member;
+            do {
+                member = stack[--on_stack];
+                in->nodes[member].on_stack = false;
+                in->nodes[member].component = in->n_components;
+                vec_push(in->mem, &in->members, member);
+            } while (member != f->rule);
+            if (!intern_component(in)) return false;
+        }
+        depth--;
+        if (depth > 0) {
+            node *parent = &in->nodes[frames[depth - 1].rule];
+            if (at->low < parent->low) parent->low = at->low;
+        }
+    }
+    return true;
+}
+
+/* ---- canonical numbering and hashes ---- */
+
+static uint64_t reference_hash(const interner *in, uint32_t to) {
+    const node *t = &in->nodes[to];
+    return t->done != NULL ? t->done->hash : t->hash;
+}
+
+typedef struct order_key {
+    uint64_t hash;
+    fsm_edge edge;
+} order_key;
+
+static bool key_before(const order_key *a, const order_key *b) {
+    bool ra = sym_is_rule(a->edge.lo), rb = sym_is_rule(b->edge.lo);
+    if (ra != rb) return rb;
+    if (ra && a->hash != b->hash) return a->hash < b->hash;
+    if (a->edge.lo != b->edge.lo) return a->edge.lo < b->edge.lo;
+    if (a->edge.hi != b->edge.hi) return a->edge.hi < b->edge.hi;
+    return a->edge.to < b->edge.to;
+}
+
+/* Breadth-first numbering; the edges of a state in the order of key_before. */
+static fsm *renumber(interner *in, const fsm *f) {
+    arena *mem = in->mem;
+    uint32_t n = fsm_size(f), head = 0, tail = 0;
+    fsm *out = fsm_new(f->w);
+    uint32_t *number = arena_alloc(mem, n, sizeof *number), *queue = arena_alloc(mem, n, sizeof *queue);
+    VEC(order_key) keys = {0};
+    number[f->start] = 1;
+    queue[tail++] = f->start;
+    while (head < tail) {
+        uint32_t s = queue[head++];
+        out->final.at[number[s] - 1] = f->final.at[s];
+        keys.n = 0;
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            order_key k = {0, f->edges.at[e]};
+            if (sym_is_rule(k.edge.lo)) k.hash = reference_hash(in, rule_number(&k.edge));
+            vec_push(mem, &keys, k);
+        }
+        for (uint32_t i = 1; i < keys.n; i++) { /* nearly sorted already */
+            order_key k = keys.at[i];
+            uint32_t j = i;
+            for (; j > 0 && key_before(&k, &keys.at[j - 1]); j--) keys.at[j] = keys.at[j - 1];
+            keys.at[j] = k;
+        }
+        for (uint32_t i = 0; i < keys.n; i++) {
+            fsm_edge g = keys.at[i].edge;
+            if (number[g.to] == 0) {
+                number[g.to] = fsm_state(out) + 1;
+                queue[tail++] = g.to;
+            }
+            fsm_edge_add(out, number[s] - 1, g.lo, g.hi, number[g.to] - 1);
+        }
+    }
+    out->first = arena_alloc(mem, (size_t)fsm_size(out) + 1, sizeof *out->first);
+    for (uint32_t s = 0, e = 0; s <= fsm_size(out); s++) {
+        while (e < out->edges.n && out->edges.at[e].from < s) e++;
+        out->first[s] = e;
+    }
+    return out;
+}
+
+static uint64_t hash_rule(const interner *in, uint32_t i) {
+    const draft_rule *r = &in->b->rules.at[i];
+    uint64_t h = hash_mix((uint64_t)r->kind, r->nullable);
+    if (r->kind == RULE_REPEAT)
+        return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
+    const fsm *f = in->nodes[i].automaton;
+    h = hash_mix(h, fsm_size(f));
+    h = hash_bytes(f->final.at, fsm_size(f), h);
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        fsm_edge g = f->edges.at[e];
+        bool to_rule = sym_is_rule(g.lo);
+        h = hash_mix(h, (uint64_t)g.from << 32 | g.to);
+        h = hash_mix(h, to_rule ? reference_hash(in, rule_number(&g)) : (uint64_t)g.lo << 32 | g.hi);
+    }
+    return h;
+}
+
+/* ---- lookup ---- */
+
+typedef struct pairing {
+    VEC(uint32_t) queue;
+} pairing;
+
+/* Does the draft reference `to` mean the stored rule r?  Inward references are paired and compared later. */
+static bool same_reference(interner *in, pairing *p, uint32_t to, rule *r) {
+    node *t = &in->nodes[to];
+    if (t->done != NULL) return t->done == r;
+    t->done = r; /* an assumption; undone if the comparison fails */
+    vec_push(in->mem, &p->queue, to);
+    return true;
+}
+
+static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
+    const draft_rule *d = &in->b->rules.at[i];
+    if (d->kind != r->kind || d->nullable != r->nullable) return false;
+    if (d->kind == RULE_REPEAT)
+        return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
+    const fsm *f = in->nodes[i].automaton;
+    if (fsm_size(f) != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens) return false;
+    for (uint32_t s = 0; s < r->n_states; s++) {
+        const state *st = &r->states[s];
+        if ((f->final.at[s] != 0) != st->final) return false;
+        if (f->first[s + 1] - f->first[s] != st->n_bytes + st->n_rules + st->n_tokens) return false;
+        uint32_t nb = 0, nr = 0, nt = 0;
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            const state *to;
+            if (sym_is_token(g.lo)) {
+                if (nt == st->n_tokens || st->tokens[nt].token != g.lo - SYM_TOKEN) return false;
+                to = st->tokens[nt++].to;
+            } else if (sym_is_rule(g.lo)) {
+                if (nr == st->n_rules) return false;
+                to = st->rules[nr].to;
+                if (!same_reference(in, p, rule_number(&g), st->rules[nr++].rule)) return false;
+            } else {
+                if (nb == st->n_bytes || st->bytes[nb].lo != g.lo || st->bytes[nb].hi != g.hi) return false;
+                to = st->bytes[nb++].to;
+            }
+            if (to != &r->states[g.to]) return false;
+        }
+    }
+    return true;
+}
+
+static bool matches(interner *in, rule *candidate) {
+    pairing p = {0};
+    uint32_t first = in->members.at[0];
+    same_reference(in, &p, first, candidate);
+    bool same = true;
+    for (uint32_t q = 0; q < p.queue.n && same; q++)
+        same = same_rule(in, &p, p.queue.at[q], in->nodes[p.queue.at[q]].done);
+    if (!same)
+        for (uint32_t q = 0; q < p.queue.n; q++) in->nodes[p.queue.at[q]].done = NULL;
+    return same;
+}
+
+/* ---- creation ---- */
+
+static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+static rule *rule_allocate(interner *in, uint32_t i) {
+    const draft_rule *d = &in->b->rules.at[i];
+    const fsm *f = in->nodes[i].automaton;
+    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0;
+    if (d->kind == RULE_PLAIN) {
+        n_states = fsm_size(f);
+        for (uint32_t e = 0; e < f->edges.n; e++) {
+            n_rules += sym_is_rule(f->edges.at[e].lo);
+            n_tokens += sym_is_token(f->edges.at[e].lo);
+        }
+        n_bytes = f->edges.n - n_rules - n_tokens;
+    }
+    size_t states_at = align8(sizeof(rule)), bytes_at = states_at + align8(n_states * sizeof(state));
+    size_t rules_at = bytes_at + align8(n_bytes * sizeof(byte_edge));
+    size_t tokens_at = rules_at + align8(n_rules * sizeof(rule_edge));
+    size_t size = tokens_at + align8(n_tokens * sizeof(token_edge));
+    rule *r = store_alloc(in->s, size);
+    if (r == NULL) return NULL;
+    r->memory = size;
+    r->states = (state *)(void *)((char *)r + states_at);
+    r->bytes = (byte_edge *)(void *)((char *)r + bytes_at);
+    r->rules = (rule_edge *)(void *)((char *)r + rules_at);
+    r->tokens = (token_edge *)(void *)((char *)r + tokens_at);
+    r->n_states = n_states;
+    r->n_bytes = n_bytes;
+    r->n_rules = n_rules;
+    r->n_tokens = n_tokens;
+    r->kind = d->kind;
+    r->min = d->min;
+    r->max = d->max;
+    r->nullable = d->nullable;
+    r->hash = in->nodes[i].hash;
+    return r;
+}
+
+static void rule_fill(interner *in, uint32_t i, rule *r) {
+    const draft_rule *d = &in->b->rules.at[i];
+    for (uint32_t s = 0; s < r->n_states; s++) r->states[s].rule = r;
+    if (d->kind == RULE_REPEAT) {
+        r->repeated = d->max == 0 ? NULL : in->nodes[d->repeated].done;
+        return;
+    }
+    const fsm *f = in->nodes[i].automaton;
+    uint32_t nb = 0, nr = 0, nt = 0;
+    for (uint32_t s = 0; s < r->n_states; s++) {
+        state *st = &r->states[s];
+        st->bytes = r->bytes + nb;
+        st->rules = r->rules + nr;
+        st->tokens = r->tokens + nt;
+        st->final = f->final.at[s] != 0;
+        st->last = st->final && f->first[s] == f->first[s + 1];
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            if (sym_is_token(g.lo)) {
+                r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN};
+                st->n_tokens++;
+            } else if (sym_is_rule(g.lo)) {
+                r->rules[nr++] = (rule_edge){in->nodes[rule_number(&g)].done, &r->states[g.to]};
+                st->n_rules++;
+            } else {
+                r->bytes[nb++] = (byte_edge){&r->states[g.to], (uint8_t)g.lo, (uint8_t)g.hi};
+                st->n_bytes++;
+                byteset_add_range(&st->allow, g.lo, g.hi);
+            }
+        }
+    }
+}
+
+void rule_free(store *s, rule *r) { store_free(s, r, r->memory); }
+
+static bool create(interner *in) {
+    uint32_t n = in->members.n, made = 0;
+    for (; made < n; made++) {
+        rule *r = table_reserve(in->s, &in->s->rules) ? rule_allocate(in, in->members.at[made]) : NULL;
+        if (r == NULL) break;
+        in->nodes[in->members.at[made]].done = r;
+    }
+    if (made < n) {
+        while (made-- > 0) {
+            rule_free(in->s, in->nodes[in->members.at[made]].done);
+            in->nodes[in->members.at[made]].done = NULL;
+        }
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        rule *r = in->nodes[in->members.at[k]].done;
+        rule_fill(in, in->members.at[k], r);
+        void **slot = &in->s->rules.slots[r->hash & (in->s->rules.size - 1)];
+        r->chain = *slot;
+        *slot = r;
+        in->s->rules.count++;
+    }
+    atomic_fetch_add_explicit(&in->s->stats.rule_misses, n, memory_order_relaxed);
+    return true;
+}
+
+static bool intern_component(interner *in) {
+    uint32_t n = in->members.n;
+    for (uint32_t k = 0; k < n; k++) {
+        node *at = &in->nodes[in->members.at[k]];
+        const draft_rule *d = &in->b->rules.at[in->members.at[k]];
+        if (d->kind == RULE_PLAIN) at->automaton = renumber(in, d->automaton);
+    }
+    uint32_t rounds = n == 1 ? 1 : n < 8 ? n + 1 : 9;
+    for (uint32_t round = 0; round < rounds; round++) {
+        for (uint32_t k = 0; k < n; k++) in->nodes[in->members.at[k]].next_hash = hash_rule(in, in->members.at[k]);
+        for (uint32_t k = 0; k < n; k++) in->nodes[in->members.at[k]].hash = in->nodes[in->members.at[k]].next_hash;
+    }
+    uint64_t hash = in->nodes[in->members.at[0]].hash;
+    rule *r = in->s->rules.size == 0 ? NULL : in->s->rules.slots[hash & (in->s->rules.size - 1)];
+    for (; r != NULL; r = r->chain)
+        if (r->hash == hash && matches(in, r)) {
+            atomic_fetch_add_explicit(&in->s->stats.rule_hits, n, memory_order_relaxed);
+            return true;
+        }
+    return create(in);
+}
+
+/* The arena's escape must not leave while the lock is held, so the interner lands it here first. */
+rule *store_intern(store *s, builder *b) {
+    interner in = {.s = s, .b = b, .mem = &b->w->mem};
+    in.nodes = arena_alloc(in.mem, b->rules.n, sizeof *in.nodes);
+    escape_point *outer = in.mem->out;
+    escape_point here;
+    rule *volatile root = NULL;
+    here.error.code = STE_OK;
+    pthread_mutex_lock(&s->grow);
+    if (setjmp(here.env) == 0) {
+        in.mem->out = &here;
+        if (walk(&in, b->root)) root = in.nodes[b->root].done;
+    }
+    pthread_mutex_unlock(&s->grow);
+    in.mem->out = outer;
+    if (root == NULL) {
+        if (here.error.code != STE_OK) {
+            outer->error = here.error;
+            longjmp(outer->env, 1);
+        }
+        escape(outer, STE_ERR_NO_MEMORY, 0, "out of memory for the rules");
+    }
+    return root;
+}

@@ -1,0 +1,519 @@
+/* set.c - Earley sets: predict, scan, complete; see store.h for the invariants.
+ *
+ * A closure starts from kernel items and runs until nothing is new:
+ *   predict   an item that may go on with rule R begins R here (origin SELF)
+ *             and leaves a waiter for it; if R may be empty, the item also
+ *             goes on at once;
+ *   complete  an item in a final state wakes the waiters of its rule in its
+ *             origin.  Rules that complete where they began are exactly the
+ *             empty ones, which predict has dealt with.
+ * Cost: linear in items and waiters made; every result is interned. */
+#include "store.h"
+
+typedef struct waiter_node {
+    waiter w;
+    uint32_t next; /* + 1 */
+} waiter_node;
+
+typedef struct alias {
+    rule *on, *from; /* whoever waits for `from` here also waits for `on` */
+} alias;
+
+struct closure {
+    uint64_t stamp;
+    item *items;
+    uint32_t n_items, cap_items;
+    uint32_t *slots, n_slots; /* hash of items, used past LINEAR of them */
+    waiter_node *waiters;
+    uint32_t n_waiters, cap_waiters;
+    alias *aliases;
+    uint32_t n_aliases, cap_aliases;
+    item *scan;
+    uint32_t n_scan, cap_scan;
+    waiter *sorted;
+    uint32_t cap_sorted;
+    uint32_t flags;
+    bool failed;
+};
+
+#define LINEAR 16
+
+closure *closure_new(store *s) { return store_alloc(s, sizeof(closure)); }
+
+void closure_free(store *s, closure *c) {
+    if (c == NULL) return;
+    store_free(s, c->items, c->cap_items * sizeof *c->items);
+    store_free(s, c->slots, c->n_slots * sizeof *c->slots);
+    store_free(s, c->waiters, c->cap_waiters * sizeof *c->waiters);
+    store_free(s, c->aliases, c->cap_aliases * sizeof *c->aliases);
+    store_free(s, c->scan, c->cap_scan * sizeof *c->scan);
+    store_free(s, c->sorted, c->cap_sorted * sizeof *c->sorted);
+    store_free(s, c, sizeof *c);
+}
+
+/* Room for one more element; marks the closure as failed when there is none. */
+static void *reserve(store *s, closure *c, void *p, uint32_t n, uint32_t *cap, size_t size) {
+    if (n < *cap) return p;
+    uint32_t grown_cap = *cap == 0 ? 64 : *cap * 2;
+    void *grown = store_alloc(s, grown_cap * size);
+    if (grown == NULL) {
+        c->failed = true;
+        return p;
+    }
+    if (n != 0) memcpy(grown, p, n * size);
+    store_free(s, p, *cap * size);
+    *cap = grown_cap;
+    return grown;
+}
+
+static void closure_begin(store *s) {
+    closure *c = s->closure;
+    c->stamp++;
+    c->n_items = c->n_waiters = c->n_aliases = c->n_scan = 0;
+    c->flags = 0;
+    c->failed = false;
+}
+
+static uint64_t item_hash(const item *i) {
+    return hash_mix(hash_mix(hash_mix(0, (uint64_t)(uintptr_t)i->state), (uint64_t)(uintptr_t)i->origin), i->reg);
+}
+
+static bool item_equal(const item *a, const item *b) {
+    return a->state == b->state && a->origin == b->origin && a->reg == b->reg;
+}
+
+static void slots_insert(closure *c, uint32_t i) {
+    uint32_t slot = (uint32_t)item_hash(&c->items[i]) & (c->n_slots - 1);
+    while (c->slots[slot] != 0) slot = (slot + 1) & (c->n_slots - 1);
+    c->slots[slot] = i + 1;
+}
+
+static void slots_rebuild(store *s, closure *c) {
+    uint32_t want = 64;
+    while (want < c->n_items * 4) want *= 2;
+    if (want > c->n_slots) {
+        uint32_t *slots = store_alloc(s, want * sizeof *slots);
+        if (slots == NULL) {
+            c->failed = true;
+            return;
+        }
+        store_free(s, c->slots, c->n_slots * sizeof *c->slots);
+        c->slots = slots;
+        c->n_slots = want;
+    } else {
+        memset(c->slots, 0, c->n_slots * sizeof *c->slots);
+    }
+    for (uint32_t i = 0; i < c->n_items; i++) slots_insert(c, i);
+}
+
+static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
+    closure *c = s->closure;
+    item it = {st, origin, reg};
+    if (c->n_items <= LINEAR) {
+        for (uint32_t i = 0; i < c->n_items; i++)
+            if (item_equal(&c->items[i], &it)) return;
+    } else {
+        uint32_t slot = (uint32_t)item_hash(&it) & (c->n_slots - 1);
+        for (; c->slots[slot] != 0; slot = (slot + 1) & (c->n_slots - 1))
+            if (item_equal(&c->items[c->slots[slot] - 1], &it)) return;
+    }
+    c->items = reserve(s, c, c->items, c->n_items, &c->cap_items, sizeof *c->items);
+    if (c->failed) return;
+    c->items[c->n_items++] = it;
+    if (c->n_items == LINEAR + 1 || (c->n_items > LINEAR && c->n_items * 2 > c->n_slots))
+        slots_rebuild(s, c);
+    else if (c->n_items > LINEAR)
+        slots_insert(c, c->n_items - 1);
+}
+
+static void touch_rule(closure *c, rule *r) {
+    if (r->stamp == c->stamp) return;
+    r->stamp = c->stamp;
+    r->waiters = 0;
+    r->predicted = false;
+}
+
+/* True if it was new. */
+static bool add_waiter(store *s, waiter w) {
+    closure *c = s->closure;
+    touch_rule(c, w.on);
+    for (uint32_t i = w.on->waiters; i != 0; i = c->waiters[i - 1].next) {
+        const waiter *o = &c->waiters[i - 1].w;
+        if (o->target == w.target && o->origin == w.origin && o->reg == w.reg) return false;
+    }
+    c->waiters = reserve(s, c, c->waiters, c->n_waiters, &c->cap_waiters, sizeof *c->waiters);
+    if (c->failed) return false;
+    c->waiters[c->n_waiters++] = (waiter_node){w, w.on->waiters};
+    w.on->waiters = c->n_waiters;
+    return true;
+}
+
+/* First waiter of r in `at`. */
+static const waiter *find_waiters(const set *at, const rule *r, const waiter **end) {
+    const waiter *w = set_waiters(at);
+    uint32_t lo = 0, hi = at->n_waiters;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if ((uintptr_t)w[mid].on < (uintptr_t)r)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *end = w + at->n_waiters;
+    return w + lo;
+}
+
+static bool is_outermost(const store *s, const set *origin) { return origin == s->bottom || origin == s->top; }
+
+static void complete_outermost(store *s, const set *origin) {
+    s->closure->flags |= origin == s->bottom ? SET_ACCEPTING : SET_EXITS;
+}
+
+static void complete(store *s, const rule *r, set *origin) {
+    if (origin == NULL) return;
+    if (is_outermost(s, origin)) {
+        complete_outermost(s, origin);
+        return;
+    }
+    const waiter *end;
+    for (const waiter *w = find_waiters(origin, r, &end); w < end && w->on == r; w++) {
+        if (w->target == NULL)
+            complete_outermost(s, w->origin);
+        else
+            add_item(s, w->target, w->reg, w->origin == NULL ? origin : w->origin);
+    }
+}
+
+/* An item of rule r at origin waits for `on`, to go on at (target, reg).  last: (target, reg) can only complete r. */
+static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool last, rule *r, set *origin) {
+    closure *c = s->closure;
+    touch_rule(c, on);
+    if (!on->predicted) {
+        on->predicted = true;
+        add_item(s, &on->states[0], 0, NULL);
+    }
+    if (!last) {
+        add_waiter(s, (waiter){on, target, origin, reg});
+    } else if (origin == NULL) {
+        if (on == r) return;
+        c->aliases = reserve(s, c, c->aliases, c->n_aliases, &c->cap_aliases, sizeof *c->aliases);
+        if (!c->failed) c->aliases[c->n_aliases++] = (alias){on, r};
+    } else if (is_outermost(s, origin)) {
+        add_waiter(s, (waiter){on, NULL, origin, 0});
+    } else {
+        const waiter *end;
+        for (const waiter *w = find_waiters(origin, r, &end); w < end && w->on == r; w++)
+            add_waiter(s, (waiter){on, w->target, w->target != NULL && w->origin == NULL ? origin : w->origin, w->reg});
+    }
+}
+
+static void visit_repeat(store *s, item it) {
+    rule *r = it.state->rule;
+    if (it.reg >= r->min) complete(s, r, it.origin);
+    if (r->max != REPEAT_INFINITE && it.reg >= r->max) return;
+    uint64_t next = it.reg + 1;
+    if (r->max == REPEAT_INFINITE && next > r->min) next = r->min;
+    wait_for(s, r->repeated, it.state, next, r->max != REPEAT_INFINITE && next == r->max, r, it.origin);
+}
+
+static void visit(store *s, item it) {
+    const state *st = it.state;
+    if (st->rule->kind == RULE_REPEAT) {
+        visit_repeat(s, it);
+        return;
+    }
+    if (st->final) complete(s, st->rule, it.origin);
+    for (uint32_t i = 0; i < st->n_rules; i++) {
+        rule_edge e = st->rules[i];
+        wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
+        if (e.rule->nullable) add_item(s, e.to, it.reg, it.origin);
+    }
+}
+
+static int compare_ptr(const void *a, const void *b) {
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y ? -1 : x > y;
+}
+
+static int item_compare(const item *a, const item *b) {
+    int r = compare_ptr(a->state, b->state);
+    if (r == 0) r = a->reg < b->reg ? -1 : a->reg > b->reg;
+    return r != 0 ? r : compare_ptr(a->origin, b->origin);
+}
+
+static int waiter_compare(const waiter *a, const waiter *b) {
+    int r = compare_ptr(a->on, b->on);
+    if (r == 0) r = compare_ptr(a->target, b->target);
+    if (r == 0) r = a->reg < b->reg ? -1 : a->reg > b->reg;
+    return r != 0 ? r : compare_ptr(a->origin, b->origin);
+}
+
+#define SHELL_SORT(T, at, n, compare)                                            \
+    for (uint32_t gap = (n) / 2; gap > 0; gap /= 2)                              \
+        for (uint32_t i_ = gap; i_ < (n); i_++) {                                \
+            T v_ = (at)[i_];                                                     \
+            uint32_t j_ = i_;                                                    \
+            for (; j_ >= gap && compare(&(at)[j_ - gap], &v_) > 0; j_ -= gap)    \
+                (at)[j_] = (at)[j_ - gap];                                       \
+            (at)[j_] = v_;                                                       \
+        }
+
+static void add_scan(store *s, item it) {
+    closure *c = s->closure;
+    c->scan = reserve(s, c, c->scan, c->n_scan, &c->cap_scan, sizeof *c->scan);
+    if (!c->failed) c->scan[c->n_scan++] = it;
+}
+
+static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
+
+static size_t set_size(uint32_t n_scan, uint32_t n_waiters) {
+    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter);
+}
+
+/* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
+static set *closure_intern(store *s) {
+    closure *c = s->closure;
+    if (c->failed) return NULL;
+    SHELL_SORT(item, c->scan, c->n_scan, item_compare)
+    uint32_t n_scan = 0;
+    for (uint32_t i = 0; i < c->n_scan; i++)
+        if (i == 0 || !item_equal(&c->scan[i], &c->scan[n_scan - 1])) c->scan[n_scan++] = c->scan[i];
+    while (c->cap_sorted < c->n_waiters) {
+        c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
+        if (c->failed) return NULL;
+    }
+    for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
+    SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
+
+    uint64_t hash = hash_mix(c->flags & (SET_ACCEPTING | SET_EXITS), n_scan);
+    if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
+    if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
+    if (!table_reserve(s, &s->sets)) return NULL;
+    for (set *o = s->sets.slots[hash & (s->sets.size - 1)]; o != NULL; o = o->chain)
+        if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
+            (o->flags & (SET_ACCEPTING | SET_EXITS)) == (c->flags & (SET_ACCEPTING | SET_EXITS)) &&
+            (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
+            (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
+            return o;
+
+    set *out = store_alloc(s, set_size(n_scan, c->n_waiters));
+    if (out == NULL) return NULL;
+    out->hash = hash;
+    out->n_scan = n_scan;
+    out->n_waiters = c->n_waiters;
+    out->flags = c->flags;
+    if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
+    if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
+    for (uint32_t i = 0; i < n_scan; i++) {
+        byteset_or(&out->allow, &out->scan[i].state->allow);
+        if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
+        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & SET_REGISTERS;
+    }
+    for (uint32_t i = 0; i < out->n_waiters; i++) {
+        const waiter *w = &set_waiters(out)[i];
+        if (counts(w->target)) out->flags |= SET_REGISTERS;
+        if (w->origin != NULL) out->flags |= w->origin->flags & SET_REGISTERS;
+    }
+    out->chain = s->sets.slots[hash & (s->sets.size - 1)];
+    s->sets.slots[hash & (s->sets.size - 1)] = out;
+    s->sets.count++;
+    return out;
+}
+
+/* Run the closure over the kernel items added so far. */
+static set *closure_run(store *s) {
+    closure *c = s->closure;
+    for (uint32_t i = 0; i < c->n_items && !c->failed; i++) {
+        item it = c->items[i];
+        if (it.state->n_bytes != 0 || it.state->n_tokens != 0) add_scan(s, it);
+        visit(s, it);
+    }
+    for (bool changed = true; changed && !c->failed;) {
+        changed = false;
+        for (uint32_t i = 0; i < c->n_aliases; i++) {
+            alias a = c->aliases[i];
+            touch_rule(c, a.from);
+            for (uint32_t k = a.from->waiters; k != 0; k = c->waiters[k - 1].next) {
+                waiter w = c->waiters[k - 1].w;
+                w.on = a.on;
+                if (add_waiter(s, w)) changed = true;
+            }
+        }
+    }
+    return closure_intern(s);
+}
+
+void set_destroy(store *s, set *at) {
+    for (int i = 0; i < 16; i++) {
+        edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
+        if (b != NULL) store_free(s, b, sizeof *b);
+    }
+    row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
+    if (r != NULL) row_release(s, r);
+    local *l = atomic_load_explicit(&at->local, memory_order_relaxed);
+    if (l != NULL) {
+        row_release(s, l->row);
+        store_free(s, l, sizeof *l + l->n_exits * sizeof *l->exits);
+    }
+    store_free(s, at, set_size(at->n_scan, at->n_waiters));
+}
+
+set *set_initial(store *s, rule *root) {
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    add_item(s, &root->states[0], 0, s->bottom);
+    if (root->nullable) s->closure->flags |= SET_ACCEPTING;
+    set *out = closure_run(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_local(store *s, const state *st, uint64_t reg) {
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    add_scan(s, (item){st, s->top, reg});
+    set *out = closure_intern(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_step_slow(store *s, set *from, uint32_t byte) {
+    assert(byteset_has(&from->allow, byte));
+    pthread_mutex_lock(&s->grow);
+    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_relaxed);
+    set *out = block == NULL ? NULL : atomic_load_explicit(&block->to[byte & 15], memory_order_relaxed);
+    if (out != NULL) goto done; /* another thread was faster */
+    if (block == NULL) {
+        block = store_alloc(s, sizeof *block);
+        if (block == NULL) goto done;
+        atomic_store_explicit(&from->edges[byte >> 4], block, memory_order_release);
+    }
+    closure_begin(s);
+    for (uint32_t i = 0; i < from->n_scan; i++) {
+        const item *it = &from->scan[i];
+        if (!byteset_has(&it->state->allow, byte)) continue;
+        for (uint32_t e = 0; e < it->state->n_bytes; e++) {
+            const byte_edge *edge = &it->state->bytes[e];
+            if (edge->lo <= byte && byte <= edge->hi)
+                add_item(s, edge->to, it->reg, it->origin == NULL ? from : it->origin);
+        }
+    }
+    out = closure_run(s);
+    if (out != NULL) atomic_store_explicit(&block->to[byte & 15], out, memory_order_release);
+done:
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+bool set_has_token(const set *from, uint32_t token) {
+    if ((from->flags & SET_TOKENS) == 0) return false;
+    for (uint32_t i = 0; i < from->n_scan; i++)
+        for (uint32_t e = 0; e < from->scan[i].state->n_tokens; e++)
+            if (from->scan[i].state->tokens[e].token == token) return true;
+    return false;
+}
+
+set *set_step_token(store *s, set *from, uint32_t token) {
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    for (uint32_t i = 0; i < from->n_scan; i++) {
+        const item *it = &from->scan[i];
+        for (uint32_t e = 0; e < it->state->n_tokens; e++)
+            if (it->state->tokens[e].token == token)
+                add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
+    }
+    set *out = closure_run(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_union(store *s, set *a, set *b) {
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    set *both[2] = {a, b};
+    for (int k = 0; k < 2; k++) {
+        s->closure->flags |= both[k]->flags & (SET_ACCEPTING | SET_EXITS);
+        for (uint32_t i = 0; i < both[k]->n_scan; i++) {
+            item it = both[k]->scan[i];
+            if (it.origin == NULL) it.origin = both[k]; /* its waiters stay where it began */
+            add_scan(s, it);
+        }
+    }
+    set *out = closure_intern(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_after(store *s, set *at, set *origin, rule *completed) {
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    complete(s, completed, origin == NULL ? at : origin);
+    set *out = closure_run(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+/* ---- canonical sets: counts that are far from their bounds ----
+ *
+ * A mask looks at most `reach` bytes ahead, and every repetition takes at
+ * least one byte (a body that may be empty has min = 0 and its count is an
+ * upper bound only).  So as long as count + reach + 1 stays on one side of min
+ * and of max, the count does not change the mask. */
+static uint64_t canonical_count(const store *s, const waiter *w) {
+    if (!counts(w->target)) return w->reg;
+    const rule *r = w->target->rule;
+    uint64_t ahead = (uint64_t)s->reach + 1;
+    if (w->reg + ahead < r->min) return 1 + ahead < r->min ? 1 : w->reg;
+    if (w->reg < r->min) return w->reg;
+    uint64_t low = r->min > 1 ? r->min : 1;
+    if (r->max == REPEAT_INFINITE) return w->reg;
+    return w->reg + ahead < r->max && w->reg >= low ? low : w->reg;
+}
+
+static set *canonical_or_self(set *at) {
+    if (at == NULL || (at->flags & SET_REGISTERS) == 0) return at;
+    return atomic_load_explicit(&at->canonical, memory_order_acquire);
+}
+
+/* Origins first, without recursion: the chain of origins is as deep as the text is nested. */
+set *set_canonical(store *s, set *at) {
+    set *known = canonical_or_self(at);
+    if (known != NULL) return known;
+    uint32_t n = 0, cap = 0;
+    set **stack = NULL, *out = NULL;
+    pthread_mutex_lock(&s->grow);
+    closure *c = s->closure;
+    closure_begin(s);
+    stack = reserve(s, c, stack, n, &cap, sizeof *stack);
+    if (!c->failed) stack[n++] = at;
+    while (n > 0 && !c->failed) {
+        set *top = stack[n - 1];
+        uint32_t before = n;
+        for (uint32_t i = 0; i < top->n_scan + top->n_waiters && !c->failed; i++) {
+            set *origin = i < top->n_scan ? top->scan[i].origin : set_waiters(top)[i - top->n_scan].origin;
+            if (origin == NULL || canonical_or_self(origin) != NULL) continue;
+            stack = reserve(s, c, stack, n, &cap, sizeof *stack);
+            if (!c->failed) stack[n++] = origin;
+        }
+        if (n != before || c->failed) continue;
+        n--;
+        if (canonical_or_self(top) != NULL) continue;
+        closure_begin(s);
+        c->flags = top->flags & (SET_ACCEPTING | SET_EXITS);
+        for (uint32_t i = 0; i < top->n_scan; i++)
+            add_scan(s, (item){top->scan[i].state, canonical_or_self(top->scan[i].origin), top->scan[i].reg});
+        for (uint32_t i = 0; i < top->n_waiters; i++) {
+            waiter w = set_waiters(top)[i];
+            w.reg = canonical_count(s, &w);
+            w.origin = canonical_or_self(w.origin);
+            add_waiter(s, w);
+        }
+        out = closure_intern(s);
+        if (out == NULL) break;
+        atomic_store_explicit(&top->canonical, out, memory_order_release);
+    }
+    if (c->failed) out = NULL;
+    store_free(s, stack, cap * sizeof *stack);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}

@@ -1,0 +1,196 @@
+/* store.c - see store.h: the store's life, its memory account, and collection.
+ *
+ * Collection frees what no live matcher or grammar needs: sets that are not
+ * reachable from a matcher's history through origins (edges do not count: they
+ * are only memory of steps already taken), and rules that neither a live
+ * grammar nor a surviving set mentions. */
+#include "store.h"
+
+#include "matcher.h"
+
+void *store_alloc(store *s, size_t size) {
+    void *p = mem_new(&s->allocator, 1, size);
+    if (p != NULL) atomic_fetch_add_explicit(&s->bytes, size, memory_order_relaxed);
+    return p;
+}
+
+void store_free(store *s, void *p, size_t size) {
+    if (p == NULL) return;
+    mem_free(&s->allocator, p, 1, size);
+    atomic_fetch_sub_explicit(&s->bytes, size == 0 ? 0 : size, memory_order_relaxed);
+}
+
+static void destroy(store *s) {
+    ste_vocab *vocab = s->vocab;
+    for (uint32_t i = 0; i < s->sets.size; i++)
+        for (set *at = s->sets.slots[i]; at != NULL;) {
+            set *next = at->chain;
+            set_destroy(s, at);
+            at = next;
+        }
+    if (s->bottom != NULL) set_destroy(s, s->bottom);
+    if (s->top != NULL) set_destroy(s, s->top);
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule *r = s->rules.slots[i]; r != NULL;) {
+            rule *next = r->chain;
+            rule_free(s, r);
+            r = next;
+        }
+    store_free(s, s->sets.slots, s->sets.size * sizeof(void *));
+    store_free(s, s->rules.slots, s->rules.size * sizeof(void *));
+    store_free(s, s->rows.slots, s->rows.size * sizeof(void *));
+    closure_free(s, s->closure);
+    pthread_mutex_destroy(&s->grow);
+    pthread_rwlock_destroy(&s->gate);
+    const ste_allocator a = s->allocator;
+    mem_free(&a, s, 1, sizeof *s);
+    ste_vocab_free(vocab);
+}
+
+store *store_new(ste_vocab *vocab, uint64_t budget) {
+    store *s = mem_new(&vocab->allocator, 1, sizeof *s);
+    if (s == NULL) return NULL;
+    s->vocab = vocab_retain(vocab);
+    s->allocator = vocab->allocator;
+    atomic_init(&s->references, 1);
+    pthread_rwlock_init(&s->gate, NULL);
+    pthread_mutex_init(&s->grow, NULL);
+    s->budget = s->collect_at = budget;
+    s->reach = vocab->ordinary.max_length;
+    s->closure = closure_new(s);
+    s->bottom = store_alloc(s, sizeof(set));
+    s->top = store_alloc(s, sizeof(set));
+    if (s->closure == NULL || s->bottom == NULL || s->top == NULL) {
+        destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+store *store_retain(store *s) {
+    atomic_fetch_add_explicit(&s->references, 1, memory_order_relaxed);
+    return s;
+}
+
+void store_release(store *s) {
+    if (atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) == 1) destroy(s);
+}
+
+/* ---- collection ---- */
+
+/* Marked sets wait on a list threaded through `canonical`, which is cleared anyway. */
+static void mark_set(set *at, set **list) {
+    if (at == NULL || at->mark) return;
+    at->mark = true;
+    atomic_store_explicit(&at->canonical, *list, memory_order_relaxed);
+    *list = at;
+}
+
+static void mark_rules(rule *r, rule **list) {
+    if (r == NULL || r->mark) return;
+    r->mark = true;
+    r->stamp = (uint64_t)(uintptr_t)*list; /* scratch between closures */
+    *list = r;
+}
+
+static void mark_from_set(set *at, set **sets, rule **rules) {
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        mark_set(at->scan[i].origin, sets);
+        mark_rules(at->scan[i].state->rule, rules);
+    }
+    for (uint32_t i = 0; i < at->n_waiters; i++) {
+        const waiter *w = &set_waiters(at)[i];
+        mark_set(w->origin, sets);
+        mark_rules(w->on, rules);
+        if (w->target != NULL) mark_rules(w->target->rule, rules);
+    }
+}
+
+static void mark(store *s) {
+    set *sets = NULL;
+    rule *rules = NULL;
+    mark_set(s->bottom, &sets);
+    mark_set(s->top, &sets);
+    for (ste_grammar *g = s->grammars; g != NULL; g = g->next) mark_rules(g->root, &rules);
+    for (ste_matcher *m = s->matchers; m != NULL; m = m->next)
+        for (uint32_t i = 0; i < m->n_steps; i++) mark_set(m->steps[i], &sets);
+    while (sets != NULL) {
+        set *at = sets;
+        sets = atomic_load_explicit(&at->canonical, memory_order_relaxed);
+        mark_from_set(at, &sets, &rules);
+    }
+    while (rules != NULL) {
+        rule *r = rules;
+        rules = (rule *)(uintptr_t)r->stamp;
+        r->stamp = 0;
+        mark_rules(r->repeated, &rules);
+        for (uint32_t i = 0; i < r->n_rules; i++) mark_rules(r->rules[i].rule, &rules);
+    }
+}
+
+/* Forget steps to sets that go; drop rows and locals too when asked for everything. */
+static void prune_set(store *s, set *at, bool everything) {
+    atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
+    for (int i = 0; i < 16; i++) {
+        edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
+        for (int k = 0; b != NULL && k < 16; k++) {
+            set *to = atomic_load_explicit(&b->to[k], memory_order_relaxed);
+            if (to != NULL && !to->mark) atomic_store_explicit(&b->to[k], NULL, memory_order_relaxed);
+        }
+    }
+    row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
+    if (everything && r != NULL) {
+        atomic_store_explicit(&at->row, NULL, memory_order_relaxed);
+        row_release(s, r);
+    }
+}
+
+void store_collect(store *s, bool everything) {
+    if (everything)
+        pthread_rwlock_wrlock(&s->gate);
+    else if (pthread_rwlock_trywrlock(&s->gate) != 0)
+        return; /* sets are in use; whoever leaves last tries again */
+    if (!everything && !store_full(s)) { /* another thread did it */
+        pthread_rwlock_unlock(&s->gate);
+        return;
+    }
+    pthread_mutex_lock(&s->grow);
+    uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+    mark(s);
+    for (uint32_t i = 0; i < s->sets.size; i++)
+        for (set *at = s->sets.slots[i]; at != NULL; at = at->chain)
+            if (at->mark) prune_set(s, at, everything);
+    prune_set(s, s->bottom, everything);
+    prune_set(s, s->top, everything);
+    for (uint32_t i = 0; i < s->sets.size; i++)
+        for (set **at = (set **)(void *)&s->sets.slots[i]; *at != NULL;) {
+            set *here = *at;
+            if (here->mark) {
+                here->mark = false;
+                at = &here->chain;
+                continue;
+            }
+            *at = here->chain;
+            s->sets.count--;
+            set_destroy(s, here);
+        }
+    s->bottom->mark = s->top->mark = false;
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule **at = (rule **)(void *)&s->rules.slots[i]; *at != NULL;) {
+            rule *here = *at;
+            if (here->mark) {
+                here->mark = false;
+                at = &here->chain;
+                continue;
+            }
+            *at = here->chain;
+            s->rules.count--;
+            rule_free(s, here);
+        }
+    uint64_t after = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+    if (after < before) atomic_fetch_add_explicit(&s->stats.evictions, 1, memory_order_relaxed);
+    /* When live things alone come near the budget, collecting at every step would help nobody. */
+    s->collect_at = after * 2 > s->budget ? after * 2 : s->budget;
+    pthread_mutex_unlock(&s->grow);
+    pthread_rwlock_unlock(&s->gate);
+}

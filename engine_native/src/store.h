@@ -1,0 +1,241 @@
+/* store.h - what all grammars of a compiler share: interned rules, interned
+ * Earley sets (a lazily built automaton), mask rows.
+ *
+ * Words.  A *rule* is an automaton over byte ranges, tokens and references to
+ * rules.  An *item* (state, register, origin) says: the text since origin is a
+ * prefix of the state's rule that leads to this state.  A *set* is what the
+ * parser knows after some prefix of the text.
+ *
+ * A set holds only what the future depends on:
+ *   scan     items whose state can consume a byte or a token
+ *   waiters  (rule R, target, register, origin): when an R that begins here is
+ *            complete, go on at (target, register, origin)
+ * Both are sorted, origins are sets themselves, SELF (NULL) is the set that is
+ * being described.  So two prefixes after which the same can follow have the
+ * same set if their left contexts agree, sets are immutable, and the step
+ * (set, byte) -> set is remembered in the set: the automaton grows as it is
+ * used and is shared by all matchers of all grammars.
+ *
+ * Two sets are only origins: `bottom`, under which completing the root rule
+ * means that the text is complete; and `top`, an unknown context: stepping an
+ * item whose origin is top tells what a rule can do by itself, the same in
+ * every grammar (see mask.c).
+ *
+ * Tail calls.  A waiter whose target can do nothing but complete its own rule
+ * is replaced by the waiters of that rule at its origin, so right recursion
+ * does not make the sets deeper.  Under bottom and top such a waiter has a
+ * NULL target.
+ *
+ * Invariants
+ *   S1  scan is sorted by (state, register, origin), waiters by (rule, target,
+ *       register, origin), both without duplicates;
+ *   S2  two different live sets differ in scan, waiters or flags;
+ *   S3  allow has byte b exactly when the step by b leads to a set, and that
+ *       set is never empty (rules are trimmed: every state reaches a final one);
+ *   S4  origins are never SELF in a set other than the one where they were made.
+ *
+ * Threads.  `gate` is held for reading by every use of sets and for writing by
+ * a collection, which frees sets.  `grow` is held while a set, row or rule is
+ * added.  Published pointers (edges, rows) are atomics, read without a lock. */
+#ifndef STE_STORE_H
+#define STE_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "expr.h"
+
+typedef struct rule rule;
+typedef struct state state;
+typedef struct set set;
+typedef struct row row;
+typedef struct store store;
+
+typedef struct byte_edge {
+    state *to;
+    uint8_t lo, hi;
+} byte_edge;
+
+typedef struct rule_edge {
+    rule *rule;
+    state *to;
+} rule_edge;
+
+typedef struct token_edge {
+    state *to;
+    uint32_t token;
+} token_edge;
+
+struct state {
+    rule *rule;
+    byte_edge *bytes;
+    rule_edge *rules;
+    token_edge *tokens;
+    uint32_t n_bytes, n_rules, n_tokens;
+    bool final;
+    bool last;     /* final and without edges: it can only complete its rule */
+    byteset allow;
+};
+
+struct rule {
+    uint64_t hash;
+    rule *chain;         /* next in the table */
+    state *states;       /* the first is the start; a repeat has one */
+    uint32_t n_states;
+    uint32_t n_bytes, n_rules, n_tokens; /* edges of all states */
+    bool nullable;
+    bool mark;           /* during a collection */
+    rule_kind kind;
+    uint32_t min, max;   /* of a repeat */
+    rule *repeated;
+    uint64_t memory;
+    byte_edge *bytes;
+    rule_edge *rules;
+    token_edge *tokens;
+    /* Scratch of one closure, valid if stamp is the closure's number; under `grow`. */
+    uint64_t stamp;
+    uint32_t waiters;    /* head of a list in the closure, + 1 */
+    bool predicted;
+};
+
+typedef struct item {
+    const state *state;
+    set *origin; /* NULL: SELF */
+    uint64_t reg;
+} item;
+
+typedef struct waiter {
+    rule *on;
+    const state *target; /* NULL: completes the unknown or outermost rule of origin */
+    set *origin;
+    uint64_t reg;
+} waiter;
+
+#define SET_ACCEPTING 1u /* the root rule is complete here */
+#define SET_EXITS 2u     /* the rule under top is complete here */
+#define SET_TOKENS 4u    /* some scan item has token edges */
+#define SET_REGISTERS 8u /* something here counts */
+
+typedef struct edge_block {
+    _Atomic(set *) to[16];
+} edge_block;
+
+/* What an item does by itself, before its rule is complete (mask.c). */
+typedef struct local {
+    row *row;
+    uint32_t n_exits;
+    uint32_t exits[]; /* trie nodes after which the rule is complete and longer tokens exist */
+} local;
+
+struct set {
+    uint64_t hash;
+    set *chain;
+    uint32_t n_scan, n_waiters;
+    uint32_t flags;
+    bool mark;
+    byteset allow;
+    _Atomic(row *) row;
+    _Atomic(local *) local;
+    _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
+    _Atomic(edge_block *) edges[16];
+    item scan[]; /* waiters follow */
+};
+
+static inline waiter *set_waiters(const set *s) {
+    return (waiter *)(uintptr_t)(const void *)(s->scan + s->n_scan);
+}
+
+struct row {
+    uint64_t hash;
+    row *chain;
+    uint32_t references;
+    bool full; /* every token of the vocabulary is allowed */
+    uint32_t words[];
+};
+
+/* Pointers hashed by their target's `hash`, chained through `chain`. */
+typedef struct table {
+    void **slots;
+    uint32_t size, count;
+} table;
+
+typedef struct store_stats {
+    _Atomic uint64_t rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
+} store_stats;
+
+typedef struct closure closure;
+
+struct store {
+    ste_vocab *vocab;
+    ste_allocator allocator;
+    _Atomic uint32_t references;
+    pthread_rwlock_t gate;
+    pthread_mutex_t grow;
+    table rules, sets, rows;
+    _Atomic uint64_t bytes;
+    uint64_t budget, collect_at;
+    set *bottom, *top;
+    closure *closure;          /* scratch, under grow */
+    uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
+    ste_matcher *matchers;     /* live ones, under grow */
+    ste_grammar *grammars;     /* live ones, under grow */
+    store_stats stats;
+};
+
+store *store_new(ste_vocab *vocab, uint64_t budget);
+store *store_retain(store *s);
+void store_release(store *s);
+
+void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
+void store_free(store *s, void *p, size_t size);
+
+/* rules.c: the store's rule for the builder's root; escapes (out of memory) with the store as before. */
+rule *store_intern(store *s, builder *b);
+void rule_free(store *s, rule *r);
+
+/* set.c */
+closure *closure_new(store *s);
+void closure_free(store *s, closure *c);
+/* All of these return NULL only when out of memory, and want the gate held for reading.
+ * set_initial: the set at the start of a text in root. */
+set *set_initial(store *s, rule *root);
+/* The set of one item by itself, under top. */
+set *set_local(store *s, const state *state, uint64_t reg);
+/* The set after one byte; from->allow has it. */
+set *set_step_slow(store *s, set *from, uint32_t byte);
+static inline set *set_step(store *s, set *from, uint32_t byte) {
+    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_acquire);
+    if (block != NULL) {
+        set *to = atomic_load_explicit(&block->to[byte & 15], memory_order_acquire);
+        if (to != NULL) return to;
+    }
+    return set_step_slow(s, from, byte);
+}
+/* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
+bool set_has_token(const set *from, uint32_t token);
+set *set_step_token(store *s, set *from, uint32_t token);
+/* What is possible in a or in b. */
+set *set_union(store *s, set *a, set *b);
+/* The set after the rule of an item that began in origin (NULL: in s itself) is complete. */
+set *set_after(store *s, set *at, set *origin, rule *completed);
+/* The set whose mask is the mask of s. */
+set *set_canonical(store *s, set *at);
+void set_destroy(store *s, set *at);
+
+/* row.c */
+row *row_intern(store *s, const uint32_t *words); /* under no lock; a reference for the caller */
+void row_release(store *s, row *r);               /* under grow or the gate's write side */
+
+/* mask.c: the finished row of a set, stop tokens left out; NULL when out of memory.  The set keeps it. */
+row *mask_row(store *s, set *at);
+
+/* collect.c: free what no live grammar or matcher needs; called without locks. */
+void store_collect(store *s, bool everything);
+static inline bool store_full(store *s) {
+    return atomic_load_explicit(&s->bytes, memory_order_relaxed) > s->collect_at;
+}
+
+/* table.c */
+bool table_reserve(store *s, table *t); /* room for one more; false when out of memory */
+
+#endif

@@ -1,0 +1,178 @@
+"""One choice while it is generated: engine deltas in, OpenAI deltas out, and the same folded to a message.
+
+Streaming sends what `push` returns; the non-streaming answer is `choice()` after the last push. Both come
+from one pass, so a client that folds the stream gets exactly the non-streaming answer.
+
+Order of one choice's deltas: the first carries the role alone; then reasoning, content and calls as they appear;
+the last carries the finish reason. `content` stays null until there is text; a choice that ends without text
+and without calls gets "" in its last delta.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Sequence
+
+from server.engines.base import LOGPROB_FLOOR, Delta, FinishReason, TokenLogprob
+from server.wire import chat_response as wire
+from structural_tags.output import (
+    CallArguments,
+    CallBegin,
+    CallEnd,
+    ContentDelta,
+    Event,
+    OutputParser,
+    ReasoningDelta,
+)
+
+
+class ChoiceAnswer:
+    """State of one choice. Not shared between tasks."""
+
+    def __init__(self, index: int, parser: OutputParser, *, logprobs: bool) -> None:
+        self._index = index
+        self._parser = parser
+        self._wants_logprobs = logprobs
+        self._unsent_logprobs: list[wire.LogprobEntry] = []
+        self._logprobs: list[wire.LogprobEntry] = []
+        self._started = False
+        self._content: list[str] | None = None
+        self._reasoning: list[str] = []
+        self._calls: list[_Call] = []
+        self.finish_reason: wire.FinishReason | None = None
+
+    def opening(self, *, text: bool = False) -> list[wire.ChunkChoice]:
+        """The role chunk if nothing was sent yet; `text` says that content follows at once.
+
+        It carries no log probabilities: openai-python counts those of a choice's first chunk twice
+        when the choice is not the first one (`_accumulate_chunk`, read in 3.57.0).
+        """
+        if self._started:
+            return []
+        self._started = True
+        role = wire.MessageDelta(role="assistant", content="" if text else None, refusal=None)
+        return [wire.ChunkChoice(index=self._index, delta=role, logprobs=None, finish_reason=None)]
+
+    def push(self, delta: Delta) -> list[wire.ChunkChoice]:
+        """What the client sees of `delta`; may be empty while text is held back."""
+        events: list[Event] = list(self._parser.feed(delta.text)) if delta.text else []
+        if delta.finish_reason is not None:
+            events.extend(self._parser.finish())
+        messages = [message for event in events if (message := self._apply(event)) is not None]
+        chunks = []
+        if messages or delta.finish_reason is not None:
+            chunks = self.opening(text=not messages or messages[0].content is not None)
+        if self._wants_logprobs:
+            self._unsent_logprobs.extend(_entry(token) for token in delta.logprobs)
+        chunks.extend(self._chunk(message) for message in messages)
+        if delta.finish_reason is not None:
+            self.finish_reason = self._final_reason(delta.finish_reason)
+            chunks.append(self._chunk(self._closing()))
+        return chunks
+
+    def choice(self) -> wire.Choice:
+        """The whole choice; only after a delta with a finish reason."""
+        assert self.finish_reason is not None
+        text = None if self._content is None else "".join(self._content)
+        message = wire.Message(role="assistant", content=text, refusal=None)
+        if self._reasoning:
+            message.reasoning_content = message.reasoning = "".join(self._reasoning)
+        if self._calls:
+            message.tool_calls = [call.whole() for call in self._calls]
+        logprobs = wire.Logprobs(content=self._logprobs, refusal=None)
+        return wire.Choice(
+            index=self._index,
+            message=message,
+            logprobs=logprobs if self._wants_logprobs else None,
+            finish_reason=self.finish_reason,
+        )
+
+    def _apply(self, event: Event) -> wire.MessageDelta | None:
+        """Fold one event into the state; the delta to send for it, if there is something to say."""
+        if isinstance(event, ContentDelta):
+            self._content = self._content or []
+            self._content.append(event.text)
+            return wire.MessageDelta(content=event.text)
+        if isinstance(event, ReasoningDelta):
+            self._reasoning.append(event.text)
+            return wire.MessageDelta(reasoning_content=event.text, reasoning=event.text)
+        if isinstance(event, CallBegin):
+            call = _Call(event.name)
+            self._calls.append(call)
+            function = wire.FunctionDelta(name=event.name, arguments="")
+            return _call_delta(event.index, function, call_id=call.id)
+        if isinstance(event, CallArguments):
+            self._calls[event.index].arguments.append(event.text)
+            return _call_delta(event.index, wire.FunctionDelta(arguments=event.text))
+        assert isinstance(event, CallEnd)
+        self._calls[event.index].complete = True
+        return None
+
+    def _closing(self) -> wire.MessageDelta:
+        """The last delta; where there was neither text nor a call it makes the content "" for good."""
+        if self._content is None and not self._calls:
+            self._content = []
+            return wire.MessageDelta(content="")
+        return wire.MessageDelta()
+
+    def _chunk(self, message: wire.MessageDelta) -> wire.ChunkChoice:
+        logprobs = None
+        if self._unsent_logprobs:
+            logprobs = wire.Logprobs(content=self._unsent_logprobs, refusal=None)
+            self._logprobs.extend(self._unsent_logprobs)
+            self._unsent_logprobs = []
+        return wire.ChunkChoice(
+            index=self._index,
+            delta=message,
+            logprobs=logprobs,
+            finish_reason=self.finish_reason,
+        )
+
+    def _final_reason(self, reason: FinishReason) -> wire.FinishReason:
+        """`length` is never hidden, and calls count only when each of them is whole."""
+        if reason == "length":
+            return "length"
+        if self._calls and all(call.complete for call in self._calls):
+            return "tool_calls"
+        return "stop"
+
+
+class _Call:
+    """A tool call that grows. `complete` once its closing marker was seen."""
+
+    def __init__(self, name: str) -> None:
+        self.id = f"call_{uuid.uuid4().hex[:24]}"
+        self.name = name
+        self.arguments: list[str] = []
+        self.complete = False
+
+    def whole(self) -> wire.ToolCall:
+        function = wire.Function(name=self.name, arguments="".join(self.arguments))
+        return wire.ToolCall(id=self.id, type="function", function=function)
+
+
+def _call_delta(index: int, function: wire.FunctionDelta, *, call_id: str | None = None) -> wire.MessageDelta:
+    call = wire.ToolCallDelta(index=index, function=function)
+    if call_id is not None:
+        call.id = call_id
+        call.type = "function"
+    return wire.MessageDelta(tool_calls=[call])
+
+
+def _entry(token: TokenLogprob) -> wire.LogprobEntry:
+    return wire.LogprobEntry(
+        token=token.token,
+        logprob=_finite(token.logprob),
+        bytes=list(token.bytes),
+        top_logprobs=_top(token.top),
+    )
+
+
+def _top(tokens: Sequence[TokenLogprob]) -> list[wire.TopLogprob]:
+    return [wire.TopLogprob(token=t.token, logprob=_finite(t.logprob), bytes=list(t.bytes)) for t in tokens]
+
+
+def _finite(logprob: float) -> float:
+    """JSON has no minus infinity: a forbidden token's log probability is the floor (OpenAI's convention)."""
+    return max(logprob, LOGPROB_FLOOR) if math.isfinite(logprob) else LOGPROB_FLOOR

@@ -1,0 +1,157 @@
+"""What the server asks of an engine: token ids in, text deltas out.
+
+The HTTP side knows nothing of the model behind this protocol. Everything that crosses it is a
+frozen dataclass, so an engine may hand the same object to several tasks.
+
+Flow: `start()` once, then any number of concurrent `generate()` calls, then `close()`. All methods
+run on the event loop's thread except `render_chat`, which the server calls from a worker thread
+(chat templates and tokenisers are slow) and which must therefore be safe to call concurrently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from engine_native import Vocabulary
+
+FinishReason = Literal["stop", "length", "abort", "error"]
+
+LOGPROB_FLOOR = -9999.0
+"""Log probability reported for a token that the mask forbids: JSON knows no minus infinity."""
+
+
+class EngineError(Exception):
+    """The engine failed while it worked on one request; the client sees a 500 or an error event."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine cannot generate at all (starting, stopped or dead); the client sees a 503."""
+
+
+class PromptError(EngineError):
+    """The prompt cannot be made or used (the chat template or the engine refuses it); the client sees a 400."""
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How to sample. None means "the model's own default", not zero.
+
+    `max_tokens` counts generated tokens and is always set by the server before it calls `generate`.
+    `logprobs`: None is off; k >= 0 is the sampled token's log probability plus the k most likely ones.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    n: int = 1
+    logprobs: int | None = None
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """One prompt with `sampling.n` choices. `structural_tag` is JSON text, or None for free text."""
+
+    request_id: str
+    prompt_token_ids: tuple[int, ...]
+    sampling: SamplingOptions
+    structural_tag: str | None = None
+
+
+@dataclass(frozen=True)
+class TokenLogprob:
+    """One sampled token. `bytes` are its own bytes, which need not be whole UTF-8 characters.
+
+    `logprob` is natural and finite (`LOGPROB_FLOOR` stands for minus infinity). `top` holds the most
+    likely tokens of the same position, most likely first, each with an empty `top`.
+    """
+
+    token: str
+    bytes: bytes
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What one choice gained in one step.
+
+    `text` and `token_ids` are increments; text may lag behind the tokens while a character is
+    incomplete or a stop string may be forming. `token_ids` include a closing stop token, whose
+    text is never part of `text`. `finish_reason` is set on the last delta of the choice `index`,
+    exactly once. `stop_reason` is the stop token's id or the stop string that ended the choice
+    (the stop string itself is not part of `text`).
+    """
+
+    index: int
+    text: str
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    finish_reason: FinishReason | None = None
+    stop_reason: int | str | None = None
+
+
+class Engine(Protocol):
+    """A model that can be asked for text. See the module docstring for threads and order of calls."""
+
+    @property
+    def model_id(self) -> str:
+        """Name that clients use as `model`."""
+        ...
+
+    @property
+    def max_model_len(self) -> int:
+        """Most tokens of prompt and answer together."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The engine-native vocabulary whose size is the width of the model's logits."""
+        ...
+
+    async def start(self) -> None:
+        """Load the model. Raises EngineUnavailable with one sentence when that cannot work."""
+        ...
+
+    async def close(self) -> None:
+        """Stop and free everything; running requests end with finish_reason "abort". Idempotent."""
+        ...
+
+    def is_healthy(self) -> bool:
+        """True only while `generate` can produce tokens."""
+        ...
+
+    def render_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        *,
+        reasoning: bool,
+    ) -> list[int]:
+        """Chat template plus tokeniser: the prompt's token ids, generation prompt included.
+
+        `messages` and `tools` are in OpenAI's wire form, except that a tool call's `arguments`
+        are already parsed to an object where they are one. Raises PromptError when the template
+        refuses the messages.
+        """
+        ...
+
+    def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
+        """Deltas of all choices as they appear; ends after the last choice's finish_reason.
+
+        Closing the generator early (`aclose`, or cancelling the task that waits in it) aborts the
+        request in the engine. Raises EngineUnavailable, PromptError or EngineError.
+        """
+        ...
+
+    def metrics(self) -> bytes:
+        """The engine's own metrics in Prometheus text format, to be appended to the server's.
+
+        May be empty. Family names must not begin with `strictserve_` unless they are the engine
+        side's (mask-fill seconds, rows per step), and must be unique.
+        """
+        ...

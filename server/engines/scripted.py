@@ -1,0 +1,294 @@
+"""A deterministic engine without a model: real masks, seeded dice instead of logits.
+
+For tests of everything around a model. With a structural tag it draws tokens that the mask of
+`engine_native` allows, so what it says is as valid, and as odd, as the grammar permits. Without one it replays
+a script. Tokens are single bytes and one end token; what a request asked for, and what happened to it, is
+recorded.
+
+The dice lean towards ending: a stop token is taken half of the time where allowed, bytes that close
+something are preferred, and `phrases` (reasoning's end, a call's beginning) are spelled out now and then, which
+single random bytes would never do.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import codecs
+import math
+import random
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_native import Compiler, Matcher, Vocabulary
+from server.engines.base import (
+    Delta,
+    EngineError,
+    EngineUnavailable,
+    FinishReason,
+    GenerationRequest,
+    PromptError,
+    SamplingOptions,
+    TokenLogprob,
+)
+
+END = 256
+"""The id of the end token; ids below are bytes."""
+
+_CLOSING = frozenset(b'"}]>\n')
+_PRINTABLE = frozenset(range(0x20, 0x7F))
+
+
+def byte_vocabulary() -> Vocabulary:
+    """256 single bytes and the end token."""
+    tokens = [bytes([value]) for value in range(256)] + [b"<|end|>"]
+    return Vocabulary(tokens, special_token_ids=[END], stop_token_ids=[END])
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the engine says and when it fails. Counts are tokens per choice."""
+
+    text: str = "Hello."
+    """Said when nothing constrains the answer."""
+    phrases: tuple[str, ...] = ()
+    """Spelled out now and then where the grammar allows them."""
+    fail_after: int | None = None
+    """Raise EngineError after that many tokens."""
+    die_after: int | None = None
+    """Become unhealthy and raise EngineUnavailable after that many tokens."""
+    stall_after: int | None = None
+    """Say nothing more after that many tokens, until the request is aborted."""
+
+
+_DEFAULT = Script()
+
+
+class ScriptedEngine:
+    """See the module. One event loop; `requests`, `aborted` and `running` are for tests to read."""
+
+    def __init__(
+        self,
+        script: Script = _DEFAULT,
+        *,
+        model_id: str = "scripted",
+        max_model_len: int = 1 << 20,
+    ) -> None:
+        self.script = script
+        self.model_id = model_id
+        self.max_model_len = max_model_len
+        self.vocabulary = byte_vocabulary()
+        self.requests: list[GenerationRequest] = []
+        self.prompts: list[str] = []
+        self.aborted: list[str] = []
+        self.running: set[str] = set()
+        self._compiler = Compiler(self.vocabulary)
+        self._healthy = False
+
+    async def start(self) -> None:
+        self._healthy = True
+
+    async def close(self) -> None:
+        self._healthy = False
+
+    def is_healthy(self) -> bool:
+        return self._healthy
+
+    def render_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        *,
+        reasoning: bool,
+    ) -> list[int]:
+        """One line per message; refuses a conversation that ends with the assistant."""
+        if messages[-1]["role"] == "assistant":
+            raise PromptError("the last message must not be the assistant's")
+        lines = [f"{message['role']}: {message['content']}\n" for message in messages]
+        if tools:
+            lines.insert(0, f"tools: {', '.join(tool['function']['name'] for tool in tools)}\n")
+        prompt = "".join(lines) + ("think: " if reasoning else "assistant: ")
+        self.prompts.append(prompt)
+        return list(prompt.encode("utf-8"))
+
+    async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
+        if not self._healthy:
+            raise EngineUnavailable("the scripted engine is not running")
+        self.requests.append(request)
+        self.running.add(request.request_id)
+        finished = False
+        choices = [
+            _Choice(index, request.sampling, self._tokens(request, index)) for index in range(request.sampling.n)
+        ]
+        try:
+            step = 0
+            while running := [choice for choice in choices if not choice.finished]:
+                await self._act(step)
+                step += 1
+                for choice in running:
+                    yield choice.step()
+            finished = True
+        finally:
+            self.running.discard(request.request_id)
+            if not finished:
+                self.aborted.append(request.request_id)
+
+    def metrics(self) -> bytes:
+        """One gauge, enough to see that the engine's text reaches the scrape."""
+        return (
+            b"# HELP scripted_requests_running Requests in the scripted engine.\n"
+            b"# TYPE scripted_requests_running gauge\n"
+            b"scripted_requests_running %d.0" % len(self.running)
+        )
+
+    async def _act(self, step: int) -> None:
+        """Let others run, then fail or stall if the script says so."""
+        await asyncio.sleep(0)
+        if step == self.script.stall_after:
+            await asyncio.Event().wait()
+        if step == self.script.fail_after:
+            raise EngineError("the script says so")
+        if step == self.script.die_after:
+            self._healthy = False
+            raise EngineUnavailable("the script says so")
+
+    def _tokens(self, request: GenerationRequest, index: int) -> _Tokens:
+        if request.structural_tag is None:
+            return _Replayed(self.script.text.encode("utf-8"))
+        grammar = self._compiler.compile_structural_tag(request.structural_tag)
+        dice = random.Random(f"{request.sampling.seed}/{index}")
+        phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
+        return _Drawn(Matcher(grammar), self.vocabulary.size, dice, phrases)
+
+
+class _Tokens:
+    """Where a choice's tokens come from: `draw` gives (token, ids that were allowed)."""
+
+    def draw(self) -> tuple[int, Sequence[int]]:
+        raise NotImplementedError
+
+
+class _Replayed(_Tokens):
+    """The script's bytes, then the end token; every token was allowed."""
+
+    def __init__(self, text: bytes) -> None:
+        self._rest = iter(text)
+
+    def draw(self) -> tuple[int, Sequence[int]]:
+        return next(self._rest, END), range(END + 1)
+
+
+class _Drawn(_Tokens):
+    """Random tokens out of the matcher's mask."""
+
+    def __init__(self, matcher: Matcher, size: int, dice: random.Random, phrases: tuple[bytes, ...]) -> None:
+        self._matcher = matcher
+        self._size = size
+        self._dice = dice
+        self._phrases = phrases
+        self._spelling: list[int] = []
+        self._row = array.array("i", bytes(4 * ((size + 31) // 32)))
+
+    def draw(self) -> tuple[int, Sequence[int]]:
+        allowed = self._allowed()
+        token = self._pick(allowed)
+        if not self._matcher.accept_token(token):
+            raise EngineError(f"the mask allows token {token}, the matcher does not")
+        return token, allowed
+
+    def _allowed(self) -> list[int]:
+        if not self._matcher.fill_bitmask(self._row):
+            return list(range(self._size))
+        words = [word & 0xFFFFFFFF for word in self._row]
+        allowed = [t for t in range(self._size) if words[t // 32] >> (t % 32) & 1]
+        if not allowed:
+            raise EngineError("the mask allows no token at all")
+        return allowed
+
+    def _pick(self, allowed: list[int]) -> int:
+        if self._spelling:
+            return self._spelling.pop(0)
+        if END in allowed and self._dice.random() < 0.5:
+            return END
+        if self._phrases and self._dice.random() < 0.2:
+            phrase = self._dice.choice(self._phrases)
+            if self._matcher.fork().accept_bytes(phrase):
+                self._spelling = list(phrase)
+                return self._spelling.pop(0)
+        closing = [token for token in allowed if token in _CLOSING]
+        if closing and self._dice.random() < 0.4:
+            return self._dice.choice(closing)
+        if self._dice.random() < 0.9:
+            allowed = [token for token in allowed if token in _PRINTABLE] or allowed
+        return self._dice.choice(allowed)
+
+
+class _Choice:
+    """One choice's text: bytes decoded as they come, stop strings cut off."""
+
+    def __init__(self, index: int, sampling: SamplingOptions, tokens: _Tokens) -> None:
+        self._index = index
+        self._sampling = sampling
+        self._tokens = tokens
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._count = 0
+        self.finished = False
+
+    def step(self) -> Delta:
+        token, allowed = self._tokens.draw()
+        self._count += 1
+        ended = token == END
+        self._held += self._decoder.decode(b"" if ended else bytes([token]), final=ended)
+        reason, stop_reason = self._ending(ended)
+        text = self._held if reason is not None else self._released()
+        self._held = self._held[len(text) :]
+        self.finished = reason is not None
+        return Delta(
+            index=self._index,
+            text=text,
+            token_ids=(token,),
+            logprobs=self._logprobs(token, allowed),
+            finish_reason=reason,
+            stop_reason=stop_reason,
+        )
+
+    def _ending(self, ended: bool) -> tuple[FinishReason | None, int | str | None]:
+        """Why the choice ends here, if it does; a stop string and what follows leave the text."""
+        found = [(self._held.find(stop), stop) for stop in self._sampling.stop if stop in self._held]
+        if found:
+            place, stop = min(found)
+            self._held = self._held[:place]
+            return "stop", stop
+        if ended:
+            return "stop", END
+        if self._count == self._sampling.max_tokens:
+            self._held += self._decoder.decode(b"", final=True)
+            return "length", None
+        return None, None
+
+    def _released(self) -> str:
+        """Text that no stop string can claim any more."""
+        longest = max((len(stop) for stop in self._sampling.stop), default=1)
+        return self._held[: max(0, len(self._held) - (longest - 1))]
+
+    def _logprobs(self, token: int, allowed: Sequence[int]) -> tuple[TokenLogprob, ...]:
+        """All allowed tokens are equally likely, the others have probability zero."""
+        wanted = self._sampling.logprobs
+        if wanted is None:
+            return ()
+        each = -math.log(len(allowed))
+        top = [_logprob(t, each) for t in allowed[:wanted]]
+        for t in range(END + 1):
+            if len(top) >= wanted:
+                break
+            if t not in allowed:
+                top.append(_logprob(t, -math.inf))
+        return (_logprob(token, each, tuple(top)),)
+
+
+def _logprob(token: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+    raw = b"" if token == END else bytes([token])
+    text = "<|end|>" if token == END else raw.decode("utf-8", errors="replace")
+    return TokenLogprob(token=text, bytes=raw, logprob=logprob, top=top)

@@ -1,0 +1,364 @@
+"""The engine that generates: vLLM's AsyncLLM, with our masks in its engine process and its workers.
+
+This side only configures and carries. Grammars travel as structural-tag text in the sampling parameters; the backend
+in the engine process (`server.vllm_plugin`) compiles and fills, the workers apply.
+
+vLLM is imported in `start`, which blocks the event loop for the seconds or minutes that loading takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from server.engines.base import (
+    LOGPROB_FLOOR,
+    Delta,
+    EngineError,
+    EngineUnavailable,
+    FinishReason,
+    GenerationRequest,
+    PromptError,
+    TokenLogprob,
+)
+from server.model_format import chat_template_text
+from server.settings import Settings
+from server.vllm_plugin import step_metrics, version
+from server.vllm_plugin.plugin import SWITCH
+from server.vllm_plugin.step_stats import DIRECTORY_VARIABLE
+
+if TYPE_CHECKING:
+    from engine_native import Vocabulary
+    from vllm.outputs import CompletionOutput
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+SCHEDULER = "server.vllm_plugin.scheduler.make_scheduler"
+CPU_WORKER = "server.vllm_plugin.cpu_worker.CpuWorker"
+CUDA_WORKER = "server.vllm_plugin.cuda_worker.CudaWorker"
+
+_OURS = ("model", "scheduler_cls", "worker_cls", "served_model_name", "max_model_len")
+"""Engine arguments that the `[vllm]` table of the settings must not contain."""
+
+_FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "abort"}
+"""vLLM's finish reasons; any other is an error."""
+
+_GIB = 1 << 30
+
+
+class VllmEngine:
+    """AsyncLLM behind the Engine protocol of `server.engines.base`, which documents the methods."""
+
+    def __init__(self, settings: Settings) -> None:
+        model = settings.model
+        if model.path is None:
+            raise EngineUnavailable("no model directory is set")
+        self._settings = settings
+        self._path = model.path
+        self._model_id = model.served_name or Path(model.path).resolve().name
+        self._llm: AsyncLLM | None = None
+        self._params_cls: type[SamplingParams] | None = None
+        self._defaults: dict[str, Any] = {}
+        self._vocabulary: Vocabulary | None = None
+        self._tokens: _TokenTexts | None = None
+        self._tokenizer: Any = None
+        self._encode_lock = threading.Lock()
+        self._template: str | None = None
+        self._stats: Path | None = None
+        self._running: set[str] = set()
+
+    @property
+    def model_id(self) -> str:
+        return self._model_id
+
+    @property
+    def max_model_len(self) -> int:
+        return int(self._engine().model_config.max_model_len)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        if self._vocabulary is None:
+            raise EngineUnavailable("the model is not loaded")
+        return self._vocabulary
+
+    async def start(self) -> None:
+        """Load vLLM and the model.
+
+        Raises:
+            EngineUnavailable: vLLM is missing or untested, or it cannot load the model.
+        """
+        try:
+            version.check()
+        except version.UnsupportedVllm as error:
+            raise EngineUnavailable(str(error)) from error
+        _check_extra(self._settings.vllm)
+        self._stats = Path(tempfile.mkdtemp(prefix="strictserve-"))
+        os.environ[DIRECTORY_VARIABLE] = str(self._stats)
+        os.environ[SWITCH] = "0"
+        try:
+            self._load()
+        except Exception as error:
+            await self.close()
+            raise EngineUnavailable(f"vLLM cannot load {self._path}: {_sentence(error)}") from error
+
+    def _load(self) -> None:
+        _quiet_environment()
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.platforms import current_platform
+        from vllm.usage.usage_lib import UsageContext
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        arguments = _engine_arguments(self._settings, cpu=current_platform.is_cpu())
+        llm = AsyncLLM.from_engine_args(
+            AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER
+        )
+        self._llm = llm
+        self._params_cls = _sampling_params_class()
+        self._defaults = llm.model_config.get_diff_sampling_param()
+        self._tokenizer = llm.get_tokenizer()
+        if self._settings.model.chat_template is not None:
+            self._template = chat_template_text(self._settings.model)
+        from engine_native import Vocabulary
+
+        self._vocabulary = Vocabulary.from_tokenizer(
+            self._tokenizer, vocab_size=llm.model_config.get_vocab_size()
+        )
+        self._tokens = _TokenTexts(self._vocabulary)
+
+    def _engine(self) -> AsyncLLM:
+        if self._llm is None:
+            raise EngineUnavailable("the model is not loaded")
+        return self._llm
+
+    async def close(self) -> None:
+        llm, self._llm = self._llm, None
+        if llm is not None:
+            if self._running and not llm.errored:
+                await llm.abort(list(self._running))
+                await asyncio.sleep(0)  # let the aborted requests' last outputs reach their tasks
+            await asyncio.to_thread(llm.shutdown)
+        if self._stats is not None:
+            shutil.rmtree(self._stats, ignore_errors=True)
+            self._stats = None
+
+    def is_healthy(self) -> bool:
+        return self._llm is not None and not self._llm.errored
+
+    def render_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        *,
+        reasoning: bool,
+    ) -> list[int]:
+        try:
+            text = self._tokenizer.apply_chat_template(
+                [dict(message) for message in messages],
+                tools=[dict(tool) for tool in tools] if tools else None,
+                chat_template=self._template,
+                add_generation_prompt=True,
+                tokenize=False,
+                enable_thinking=reasoning,
+            )
+        except Exception as error:
+            # Templates are code: whatever they raise, these messages are not what they take.
+            raise PromptError(f"the chat template refuses them: {_sentence(error)}") from error
+        with self._encode_lock:  # tokenisers may be borrowed by one thread at a time only
+            return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
+        from vllm.inputs.engine import tokens_input
+
+        llm = self._engine()
+        if llm.errored:
+            raise EngineUnavailable("the engine process is dead")
+        prompt = list(request.prompt_token_ids)
+        room = llm.model_config.max_model_len - len(prompt)
+        if room < 1:
+            raise PromptError(
+                f"the prompt has {len(prompt)} tokens, and the model takes "
+                f"{llm.model_config.max_model_len} with the answer"
+            )
+        outputs = llm.generate(
+            tokens_input(prompt),
+            self._sampling_params(request, room),
+            request.request_id,
+            # Reasoning is part of the grammar: the mask applies from the first token.
+            reasoning_ended=True,
+        )
+        self._running.add(request.request_id)
+        try:
+            with _vllm_errors():
+                async with contextlib.aclosing(outputs):
+                    async for output in outputs:
+                        for choice in output.outputs:
+                            yield self._delta(choice, request.sampling.logprobs)
+        finally:
+            self._running.discard(request.request_id)
+
+    def metrics(self) -> bytes:
+        from prometheus_client import REGISTRY, generate_latest
+
+        vllm: bytes = generate_latest(REGISTRY)
+        return vllm if self._stats is None else vllm + step_metrics.exposition(self._stats)
+
+    def _sampling_params(self, request: GenerationRequest, room: int) -> SamplingParams:
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        assert self._params_cls is not None
+        options = request.sampling
+        values = dict(self._defaults)
+        values.pop("max_tokens", None)
+        for name, value in (("temperature", options.temperature), ("top_p", options.top_p)):
+            if value is not None:
+                values[name] = value
+        tag = request.structural_tag
+        return self._params_cls(
+            **values,
+            max_tokens=room if options.max_tokens is None else min(options.max_tokens, room),
+            n=options.n,
+            seed=options.seed,
+            stop=list(options.stop),
+            logprobs=options.logprobs,
+            structured_outputs=None if tag is None else StructuredOutputsParams(structural_tag=tag),
+            output_kind=RequestOutputKind.DELTA,
+            # The parser of tool calls must see markers that the tokenizer calls special, and nothing added.
+            skip_special_tokens=False,
+            spaces_between_special_tokens=False,
+        )
+
+    def _delta(self, choice: CompletionOutput, top: int | None) -> Delta:
+        finish = None if choice.finish_reason is None else _FINISH.get(choice.finish_reason, "error")
+        token_ids = tuple(choice.token_ids)
+        logprobs: tuple[TokenLogprob, ...] = ()
+        if top is not None and choice.logprobs is not None:
+            assert self._tokens is not None
+            logprobs = tuple(
+                self._tokens.logprob(token, entries, top)
+                for token, entries in zip(token_ids, choice.logprobs, strict=True)
+            )
+        return Delta(
+            index=choice.index,
+            text=choice.text,
+            token_ids=token_ids,
+            logprobs=logprobs,
+            finish_reason=finish,
+            stop_reason=choice.stop_reason,
+        )
+
+
+class _TokenTexts:
+    """vLLM's log probabilities of one position -> ours, with each token's own bytes."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def logprob(self, token: int, entries: Mapping[int, Any], top: int) -> TokenLogprob:
+        ranked = sorted(entries.items(), key=lambda item: (item[1].rank or 0, item[0]))
+        return self._one(
+            token, entries[token].logprob, tuple(self._one(i, e.logprob) for i, e in ranked[:top])
+        )
+
+    def _one(self, token: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+        raw = self._vocabulary.token_bytes(token)
+        finite = logprob if math.isfinite(logprob) else LOGPROB_FLOOR
+        return TokenLogprob(raw.decode("utf-8", "replace"), raw, max(finite, LOGPROB_FLOOR), top)
+
+
+def _sampling_params_class() -> type[SamplingParams]:
+    """vLLM's parameters without its own checks of the structured output, which only know its own backends.
+
+    Our front end has compiled the tag already. The class does not reach the engine process: it gets the base class.
+    """
+    from vllm.sampling_params import SamplingParams
+
+    class CheckedSamplingParams(SamplingParams, omit_defaults=True, dict=True):  # type: ignore[call-arg,misc]
+        def _validate_structured_outputs(self, *arguments: Any) -> None:
+            return
+
+    return CheckedSamplingParams
+
+
+@contextlib.contextmanager
+def _vllm_errors() -> Iterator[None]:
+    """vLLM's exceptions of `generate`, as ours."""
+    from vllm.exceptions import VLLMClientError
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        yield
+    except EngineDeadError as error:
+        raise EngineUnavailable("the engine process is dead") from error
+    except (VLLMClientError, ValueError) as error:
+        raise PromptError(_sentence(error)) from error
+    except (asyncio.CancelledError, GeneratorExit, EngineError):
+        raise
+    except Exception as error:
+        raise EngineError(f"vLLM failed: {_sentence(error)}") from error
+
+
+def _sentence(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _check_extra(extra: Mapping[str, Any]) -> None:
+    for name in _OURS:
+        if name in extra:
+            raise EngineUnavailable(f"[vllm] must not set {name}: the server sets it")
+
+
+def _quiet_environment() -> None:
+    """Environment that vLLM's processes inherit; what the user has set stays."""
+    for name, value in (
+        ("VLLM_LOGGING_LEVEL", "WARNING"),
+        ("VLLM_NO_USAGE_STATS", "1"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+    ):
+        os.environ.setdefault(name, value)
+
+
+_FEW_CORES = 4
+
+
+def _engine_arguments(settings: Settings, *, cpu: bool) -> dict[str, Any]:
+    """Keyword arguments of AsyncEngineArgs; the `[vllm]` table of the settings wins over the defaults here."""
+    model = settings.model
+    arguments: dict[str, Any] = {
+        "model": model.path,
+        "served_model_name": model.served_name,
+        "max_model_len": model.max_model_len,
+        "enable_log_requests": False,
+        "scheduler_cls": SCHEDULER,
+        "worker_cls": CPU_WORKER if cpu else CUDA_WORKER,
+    }
+    if cpu:
+        arguments.update(_cpu_defaults())
+    return {**arguments, **settings.vllm}
+
+
+def _cpu_defaults() -> dict[str, Any]:
+    """What makes vLLM start fast and decode well on a small CPU machine."""
+    import torch
+
+    if len(os.sched_getaffinity(0)) <= _FEW_CORES:
+        # vLLM would keep a core for its scheduler and pin its threads to the others.
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    # Eager mode does without the inductor; so must the sampler's helpers, which would compile at the first request.
+    os.environ.setdefault("TORCH_COMPILE_DISABLE", "1")
+    fast_bfloat16 = torch.cpu._is_avx512_supported() or not torch.cpu._is_avx2_supported()
+    return {
+        # On an x86 CPU without AVX-512, bfloat16 is emulated and ten times slower than float32.
+        "dtype": "bfloat16" if fast_bfloat16 else "float32",
+        "enforce_eager": True,
+        "kv_cache_memory_bytes": _GIB if fast_bfloat16 else 2 * _GIB,
+        "max_num_seqs": 32,
+    }

@@ -1,0 +1,181 @@
+"""One request in the engine: prompt and plan in, choices out, everything counted once.
+
+Life: `start` (plan and prompt, checked; nothing runs yet) -> `chunks()` drained by the route -> the choices
+and the usage. The outcome is counted when `chunks()` ends, whichever way it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from server.answer import ChoiceAnswer
+from server.engines.base import (
+    Delta,
+    EngineError,
+    EngineUnavailable,
+    GenerationRequest,
+    SamplingOptions,
+)
+from server.errors import ApiError, unavailable
+from server.pipeline import Plan, plan
+from server.state import ServerState
+from server.wire.chat_request import ChatRequest
+from server.wire.chat_response import ChunkChoice, Usage
+from server.wire.messages import for_template
+from structural_tags.output import OutputParser
+
+_GREEDY_TOP_P = 1e-6
+"""OpenAI allows top_p 0, samplers want more than 0; this keeps the single most likely token."""
+
+
+class Generation:
+    """One request's choices while they are made. Belongs to one task at a time."""
+
+    def __init__(
+        self,
+        state: ServerState,
+        request: GenerationRequest,
+        answers: list[ChoiceAnswer],
+        arrived: float,
+    ) -> None:
+        self.id = request.request_id
+        self.created = int(time.time())
+        self.answers = answers
+        self._state = state
+        self._request = request
+        self._arrived = arrived
+        self._completion_tokens = 0
+
+    @property
+    def usage(self) -> Usage:
+        prompt, completion = len(self._request.prompt_token_ids), self._completion_tokens
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
+
+    async def chunks(self) -> AsyncGenerator[ChunkChoice, None]:
+        """Deltas of all choices as clients see them; the engine's request is freed when this ends.
+
+        Raises:
+            EngineUnavailable, EngineError: the engine gave up; choices may be incomplete.
+        """
+        metrics = self._state.metrics
+        metrics.prompt(len(self._request.prompt_token_ids))
+        try:
+            async with aclosing(self._state.engine.generate(self._request)) as deltas:
+                async for delta in deltas:
+                    self._count(delta)
+                    for chunk in self._push(delta):
+                        yield chunk
+        finally:
+            metrics.generated(self._completion_tokens)
+        for answer in self.answers:
+            if answer.finish_reason is None:
+                raise EngineError("the engine ended before the choice was complete")
+            metrics.choice_finished(answer.finish_reason)
+
+    def _push(self, delta: Delta) -> list[ChunkChoice]:
+        """The delta's chunks; openai-python keeps choices in a list and needs them to begin in order."""
+        chunks = self.answers[delta.index].push(delta)
+        if not chunks:
+            return []
+        earlier = self.answers[: delta.index]
+        return [opening for answer in earlier for opening in answer.opening()] + chunks
+
+    def _count(self, delta: Delta) -> None:
+        if delta.finish_reason == "abort":
+            raise EngineUnavailable("the engine stopped while it generated")
+        if delta.finish_reason == "error":
+            raise EngineError("the engine failed while it generated")
+        if delta.token_ids and self._completion_tokens == 0:
+            self._state.metrics.first_token(time.perf_counter() - self._arrived)
+        self._completion_tokens += len(delta.token_ids)
+
+
+async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> Generation:
+    """Plan, prompt and sampling of a checked request.
+
+    `arrived` is `time.perf_counter()` at the request's arrival.
+
+    Raises:
+        ApiError: 400 for what cannot be enforced or does not fit, 503 when the engine is down.
+        PromptError: the chat template refuses the messages.
+    """
+    if not state.engine.is_healthy():
+        raise unavailable()
+    loop = asyncio.get_running_loop()
+    planned = await loop.run_in_executor(state.compile_threads, _plan, state, request)
+    prompt = await _prompt(state, request, planned)
+    sampling = _sampling(state, request, len(prompt))
+    parsers = [
+        OutputParser(state.model_format, tools=planned.calls, reasoning=planned.reasoning) for _ in range(sampling.n)
+    ]
+    answers = [
+        ChoiceAnswer(index, parser, logprobs=sampling.logprobs is not None) for index, parser in enumerate(parsers)
+    ]
+    engine_request = GenerationRequest(
+        request_id=f"chatcmpl-{uuid.uuid4().hex}",
+        prompt_token_ids=tuple(prompt),
+        sampling=sampling,
+        structural_tag=planned.structural_tag,
+    )
+    return Generation(state, engine_request, answers, arrived)
+
+
+def _plan(state: ServerState, request: ChatRequest) -> Plan:
+    return plan(
+        request,
+        state.model_format,
+        state.compiler,
+        default_reasoning=state.default_reasoning,
+        timer=state.metrics.compile_seconds.time,
+    )
+
+
+async def _prompt(state: ServerState, request: ChatRequest, planned: Plan) -> list[int]:
+    messages = [for_template(message) for message in request.messages]
+    tools = _tools_for_template(request) if planned.calls else None
+    return await asyncio.to_thread(state.engine.render_chat, messages, tools, reasoning=planned.reasoning)
+
+
+def _tools_for_template(request: ChatRequest) -> list[dict[str, Any]]:
+    """Tools as templates print them: without `strict`, which says nothing to the model."""
+    tools = []
+    for tool in request.tools or ():
+        function: dict[str, Any] = {"name": tool.function.name}
+        if tool.function.description is not None:
+            function["description"] = tool.function.description
+        function["parameters"] = tool.function.parameters or {"type": "object", "properties": {}}
+        tools.append({"type": "function", "function": function})
+    return tools
+
+
+def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> SamplingOptions:
+    longest = state.engine.max_model_len
+    room = longest - prompt_tokens
+    if room < 1:
+        raise ApiError(
+            f"messages: the prompt has {prompt_tokens} tokens, and the model takes {longest} with the answer",
+            param="messages",
+            code="context_length_exceeded",
+        )
+    wanted = request.token_limit
+    if wanted is not None and wanted > room:
+        raise ApiError(
+            f"{request.token_limit_name}: {wanted} tokens do not fit after a prompt of "
+            f"{prompt_tokens}; the model takes {longest} together",
+            param=request.token_limit_name,
+            code="context_length_exceeded",
+        )
+    return SamplingOptions(
+        temperature=request.temperature,
+        top_p=_GREEDY_TOP_P if request.top_p == 0 else request.top_p,
+        max_tokens=room if wanted is None else wanted,
+        stop=tuple(request.stop or ()),
+        seed=request.seed,
+        n=request.n or 1,
+        logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+    )

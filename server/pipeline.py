@@ -1,0 +1,265 @@
+"""Request -> plan: what the engine must generate, checked by compiling it before the model sees anything.
+
+The plan's structural tag is built by `structural_tags.choice` from the model's format, the tools and the
+response format. Compiling it here, with the same engine that later makes the masks, turns everything a
+client can get wrong into a 400. To say *where*, each schema is first compiled alone (cheap: the compiler
+finds it again by content), so that the engine's JSON pointer is relative to a place in the request.
+
+Cost: compile time, bounded by the compiler's limits. Never call `plan` on the event loop.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from engine_native import (
+    Compiler,
+    EngineError,
+    Grammar,
+    GrammarSyntaxError,
+    LimitError,
+    Matcher,
+    SchemaError,
+    StructuralTagError,
+    UnsupportedSchemaError,
+)
+from server.errors import ApiError
+from server.wire.chat_request import (
+    ChatRequest,
+    FunctionDefinition,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    NamedToolChoice,
+    StructuralTagFormat,
+)
+from structural_tags.choice import NamedTool, Tool, build_tag
+from structural_tags.formats import ModelFormat
+
+Timer = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to ask of the engine and how to read its answer."""
+
+    structural_tag: str | None
+    """JSON text for the engine; None when nothing is constrained."""
+    calls: bool
+    """Whether the answer may contain tool calls, so that the parser looks for them."""
+    reasoning: bool
+    """Whether the prompt invites reasoning and the answer begins with it."""
+
+
+def plan(
+    request: ChatRequest,
+    model_format: ModelFormat,
+    compiler: Compiler,
+    *,
+    default_reasoning: bool,
+    timer: Timer = nullcontext,
+) -> Plan:
+    """The plan of a checked request.
+
+    `timer` makes a context manager that is entered around every compile.
+
+    Raises:
+        ApiError: 400 with the place in the request, for a schema or a tag that cannot be enforced.
+    """
+    checked = _CheckedCompile(compiler, timer)
+    tools = _tools(request, checked)
+    response = _response(request, checked)
+    wanted = default_reasoning if request.thinking is None else request.thinking
+    reasoning = wanted and model_format.reasoning is not None
+    choice: Any = "none"
+    if tools:
+        choice = request.tool_choice or "auto"
+        if isinstance(choice, NamedToolChoice):
+            choice = NamedTool(choice.function.name)
+    tag = build_tag(
+        model_format,
+        tools=tools,
+        tool_choice=choice,
+        parallel_tool_calls=request.parallel_tool_calls is not False,
+        reasoning=reasoning,
+        response=response,
+    )
+    text = None
+    if tag is not None:
+        text = _dump(tag)
+        checked.tag(text, _whole(request))
+    return Plan(structural_tag=text, calls=bool(tools) and choice != "none", reasoning=reasoning)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the request an engine's JSON pointer starts: `strip` is cut off, `param` names the rest."""
+
+    param: str
+    strip: str = ""
+    rewrites: tuple[tuple[str, str], ...] = ()
+    """(pattern, param template) pairs for tags that we build from another shape; the first full match
+    of the pointer wins and its last group is the pointer that is left."""
+
+    def locate(self, pointer: str) -> tuple[str, str]:
+        """(param, JSON pointer below it) for a pointer into what was compiled."""
+        for pattern, template in self.rewrites:
+            match = re.fullmatch(pattern, pointer, re.DOTALL)
+            if match:
+                return match.expand(template), match.group(match.re.groups)
+        return self.param, pointer.removeprefix(self.strip)
+
+
+class _CheckedCompile:
+    """Compiles under the timer and turns the engine's refusal into a 400 that names the place."""
+
+    def __init__(self, compiler: Compiler, timer: Timer) -> None:
+        self._compiler = compiler
+        self._timer = timer
+
+    def schema(self, schema: dict[str, Any], where: Place) -> Grammar:
+        with self._timer(), _naming(where):
+            return self._compiler.compile_json_schema(schema)
+
+    def tag(self, text: str, where: Place) -> Grammar:
+        with self._timer(), _naming(where):
+            return self._compiler.compile_structural_tag(text)
+
+
+@contextmanager
+def _naming(where: Place) -> Iterator[None]:
+    try:
+        yield
+    except EngineError as error:
+        raise _refused(error, where) from error
+
+
+def _refused(error: EngineError, where: Place) -> Exception:
+    """A 400, or the error itself when the client is not to blame (memory ran out)."""
+    code = _error_code(error)
+    if code is None:
+        return error
+    param, pointer = where.locate(error.path or "")
+    at = f" (at {pointer})" if pointer else ""
+    return ApiError(f"{param}: {error.message}{at}", param=param, code=code)
+
+
+def _error_code(error: EngineError) -> str | None:
+    if isinstance(error, UnsupportedSchemaError):
+        return "unsupported_schema"
+    if isinstance(error, SchemaError):
+        return "invalid_schema"
+    if isinstance(error, GrammarSyntaxError):
+        return "invalid_grammar"
+    if isinstance(error, StructuralTagError):
+        return "invalid_structural_tag"
+    if isinstance(error, LimitError):
+        return "schema_too_complex"
+    return None
+
+
+def _tools(request: ChatRequest, checked: _CheckedCompile) -> tuple[Tool, ...]:
+    tools = []
+    for index, tool in enumerate(request.tools or ()):
+        schema = arguments_schema(tool.function)
+        where = Place(f"tools[{index}].function.parameters")
+        grammar = checked.schema(schema, where)
+        if schema.get("type") != "object" and _allows_other_than_object(grammar):
+            raise ApiError(
+                f"{where.param}: must allow objects only, as the arguments of a call are an object",
+                param=where.param,
+                code="invalid_schema",
+            )
+        tools.append(Tool(name=tool.function.name, parameters=schema))
+    return tuple(tools)
+
+
+_TYPE_DECIDERS = frozenset(
+    (
+        "type",
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "enum",
+        "const",
+    )
+)
+
+
+def arguments_schema(function: FunctionDefinition) -> dict[str, Any]:
+    """The schema of a function's arguments: an object even where the client did not say so."""
+    if function.parameters is None:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
+    if _TYPE_DECIDERS.isdisjoint(function.parameters):
+        return {"type": "object", **function.parameters}
+    return function.parameters
+
+
+def _allows_other_than_object(grammar: Grammar) -> bool:
+    """Whether some value of the grammar starts like a string, array, number or literal (RFC 8259)."""
+    matcher = Matcher(grammar)
+    return any(matcher.accept_bytes(bytes([first])) for first in b'"[-0123456789tfn')
+
+
+def _response(request: ChatRequest, checked: _CheckedCompile) -> dict[str, Any] | None:
+    """The answer's node in the structural tag, or None for free text."""
+    wanted = request.response_format
+    if isinstance(wanted, JsonObjectFormat):
+        return {"type": "json_schema", "json_schema": {"type": "object"}}
+    if isinstance(wanted, JsonSchemaFormat):
+        schema = wanted.json_schema.schema_
+        where = Place("response_format.json_schema.schema")
+        checked.schema(schema, where)
+        return {"type": "json_schema", "json_schema": schema}
+    if isinstance(wanted, StructuralTagFormat):
+        node, where = _tag_node(wanted)
+        text = _dump({"type": "structural_tag", "format": node})
+        checked.tag(text, where)
+        return node
+    return None
+
+
+_LEGACY_PLACES = (
+    (r"/format/tags/(\d+)/content/json_schema((?:/.*)?)", r"response_format.structures[\1].schema"),
+    (r"/format/tags/(\d+)/(begin|end)((?:/.*)?)", r"response_format.structures[\1].\2"),
+    (r"/format/tags/(\d+)((?:/.*)?)", r"response_format.structures[\1]"),
+    (r"/format/triggers/(\d+)((?:/.*)?)", r"response_format.triggers[\1]"),
+    (r"/format/triggers((?:/.*)?)", "response_format.triggers"),
+    (r"/format/tags((?:/.*)?)", "response_format.structures"),
+    (r"/format((?:/.*)?)", "response_format"),
+)
+
+
+def _tag_node(wanted: StructuralTagFormat) -> tuple[dict[str, Any], Place]:
+    """The format node, and where its pointers lie. The older shape is triggered tags around schemas."""
+    if wanted.format is not None:
+        return wanted.format, Place("response_format.format", strip="/format")
+    tags = [
+        {
+            "type": "tag",
+            "begin": item.begin,
+            "content": {"type": "json_schema", "json_schema": item.schema_},
+            "end": item.end,
+        }
+        for item in wanted.structures or ()
+    ]
+    node = {"type": "triggered_tags", "triggers": list(wanted.triggers or ()), "tags": tags}
+    return node, Place("response_format", rewrites=_LEGACY_PLACES)
+
+
+def _whole(request: ChatRequest) -> Place:
+    """Each part compiled alone; what is left is their sum (a limit, markers that collide)."""
+    return Place("tools" if request.tools else "response_format", strip="/format")
+
+
+def _dump(tag: Mapping[str, Any]) -> str:
+    return json.dumps(tag, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,26 @@
+"""The base of everything that clients send."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, FailFast
+
+T = TypeVar("T")
+
+
+class _StopAtFirst(FailFast):
+    """pydantic's marker, made hashable so that `Items[X] | None` can be written."""
+
+    __hash__ = object.__hash__
+
+
+Items = Annotated[list[T], _StopAtFirst()]
+"""A list whose checking stops at the first wrong item: a body of a million wrong items must not become a
+million error objects."""
+
+
+class Wire(BaseModel):
+    """No coercion ("1" is no number), no unknown fields, no change after checking."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)

@@ -1,0 +1,262 @@
+"""`POST /v1/chat/completions`: the request, checked field by field.
+
+Source of fields and bounds: openai-openapi 2.3.0, `CreateChatCompletionRequest`, and the types of
+openai-python 3.57. Unknown fields are errors, so that a client never believes a constraint holds that
+we did not read. Fields that cannot change the answer are accepted and dropped (`_IGNORED`); fields
+that could, and that we do not have, are accepted only with the value that means "off" (`_NEUTRAL`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
+
+from server.errors import ApiError
+from server.wire.base import Items, Wire
+from server.wire.messages import Message
+from server.wire.places import from_validation
+
+_IGNORED = frozenset(
+    (
+        "user",
+        "metadata",
+        "store",
+        "service_tier",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "prompt_cache_options",
+        "verbosity",
+        "prediction",
+    )
+)
+
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "frequency_penalty": (None, 0),
+    "presence_penalty": (None, 0),
+    "logit_bias": (None, {}),
+    "modalities": (None, ["text"]),
+    "audio": (None,),
+    "moderation": (None,),
+    "web_search_options": (None,),
+    "functions": (None,),
+    "function_call": (None,),
+}
+
+_REPLACED = {"functions": "tools", "function_call": "tool_choice"}
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+$", min_length=1, max_length=128)]
+"""Function and schema names. OpenAI allows 64 of `[A-Za-z0-9_-]`; MCP servers use dots and more length."""
+
+
+class FunctionDefinition(Wire):
+    """`parameters` is a JSON Schema; leaving it out means a function without arguments."""
+
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ToolDefinition(Wire):
+    type: Literal["function"]
+    function: FunctionDefinition
+
+
+class FunctionName(Wire):
+    name: str
+
+
+class NamedToolChoice(Wire):
+    type: Literal["function"]
+    function: FunctionName
+
+
+def _choice_branch(value: Any) -> str:
+    return "mode" if isinstance(value, str) else "object"
+
+
+ToolChoice = Annotated[
+    Annotated[Literal["none", "auto", "required"], Tag("mode")] | Annotated[NamedToolChoice, Tag("object")],
+    Discriminator(_choice_branch),
+]
+
+
+class TextFormat(Wire):
+    type: Literal["text"]
+
+
+class JsonObjectFormat(Wire):
+    type: Literal["json_object"]
+
+
+class JsonSchema(Wire):
+    """`strict` is read and not obeyed: every schema is enforced."""
+
+    name: Name
+    description: str | None = None
+    schema_: dict[str, Any] = Field(alias="schema")
+    strict: bool | None = None
+
+
+class JsonSchemaFormat(Wire):
+    type: Literal["json_schema"]
+    json_schema: JsonSchema
+
+
+class LegacyStructure(Wire):
+    """One tag of the older structural-tag shape: `begin`, a JSON value that follows `schema`, `end`."""
+
+    begin: str
+    schema_: dict[str, Any] | bool = Field(default=True, alias="schema")
+    end: str
+
+
+class StructuralTagFormat(Wire):
+    """Either `format` (a node of the structural-tag language) or `structures` with `triggers`."""
+
+    type: Literal["structural_tag"]
+    format: dict[str, Any] | None = None
+    structures: Items[LegacyStructure] | None = None
+    triggers: Items[str] | None = None
+
+
+ResponseFormat = Annotated[
+    TextFormat | JsonObjectFormat | JsonSchemaFormat | StructuralTagFormat,
+    Field(discriminator="type"),
+]
+
+
+class StreamOptions(Wire):
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class ChatTemplateKwargs(Wire):
+    enable_thinking: bool | None = None
+
+
+def _stop_list(value: Any) -> Any:
+    if isinstance(value, str):
+        return [value]
+    if value is None or isinstance(value, list):
+        return value
+    raise PydanticCustomError("stop_type", "must be a string or an array of strings")
+
+
+class ChatRequest(Wire):
+    """A checked request. None means that the client left the field out or sent null."""
+
+    messages: Items[Message] = Field(min_length=1)
+    model: str | None = None
+    tools: Items[ToolDefinition] | None = Field(default=None, min_length=1)
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    stop: Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, BeforeValidator(_stop_list)] = Field(
+        default=None, max_length=4
+    )
+    seed: int | None = Field(default=None, ge=-(1 << 63), lt=1 << 63)
+    n: int | None = Field(default=None, ge=1, le=128)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    chat_template_kwargs: ChatTemplateKwargs | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+
+    @property
+    def include_usage(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage is True
+
+    @property
+    def token_limit(self) -> int | None:
+        """Most tokens to generate per choice, under either of its two names."""
+        return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
+
+    @property
+    def token_limit_name(self) -> str:
+        return "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
+
+    @property
+    def thinking(self) -> bool | None:
+        """Whether the client switched reasoning on or off; None when it did not say."""
+        template = self.chat_template_kwargs
+        if template is not None and template.enable_thinking is not None:
+            return template.enable_thinking
+        return None if self.reasoning_effort is None else self.reasoning_effort != "none"
+
+
+def parse_chat_request(body: dict[str, Any]) -> ChatRequest:
+    """The checked request, or ApiError (400) with the first place that is wrong."""
+    known = {key: value for key, value in body.items() if key not in _IGNORED}
+    for key, allowed in _NEUTRAL.items():
+        value = known.pop(key, None)
+        if isinstance(value, bool) or value not in allowed:
+            instead = f"; use {_REPLACED[key]}" if key in _REPLACED else ""
+            raise ApiError(
+                f"{key}: not supported by this server{instead}",
+                param=key,
+                code="unsupported_parameter",
+            )
+    try:
+        request = ChatRequest.model_validate(known)
+    except ValidationError as error:
+        raise from_validation(error, known) from error
+    _check_together(request)
+    return request
+
+
+def _check_together(request: ChatRequest) -> None:
+    """Rules that span several fields."""
+    names = [tool.function.name for tool in request.tools or ()]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            _refuse(f"tools[{index}].function.name", f"{name!r} is already taken by another tool")
+    if request.tool_choice is not None and not names:
+        _refuse("tool_choice", "is only allowed together with tools")
+    if isinstance(request.tool_choice, NamedToolChoice):
+        wanted = request.tool_choice.function.name
+        if wanted not in names:
+            _refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
+    if request.top_logprobs is not None and not request.logprobs:
+        _refuse("top_logprobs", "needs logprobs to be true")
+    if request.stream_options is not None and not request.stream:
+        _refuse("stream_options", "is only allowed when stream is true")
+    limits = (request.max_tokens, request.max_completion_tokens)
+    if None not in limits and limits[0] != limits[1]:
+        _refuse("max_tokens", "contradicts max_completion_tokens; send one of them")
+    if (request.n or 1) > 1 and request.temperature is not None and request.temperature < 1e-5:
+        _refuse("n", "must be 1 at temperature 0, where all choices would be the same")
+    if isinstance(request.response_format, StructuralTagFormat):
+        _check_structural_tag(request.response_format)
+
+
+def _check_structural_tag(tag: StructuralTagFormat) -> None:
+    if tag.format is not None:
+        for other in ("structures", "triggers"):
+            if getattr(tag, other) is not None:
+                _refuse(f"response_format.{other}", "is not allowed together with format")
+    elif tag.structures is None and tag.triggers is None:
+        _refuse("response_format.format", "is required", code="missing_required_parameter")
+    elif tag.structures is None or tag.triggers is None:
+        absent = "structures" if tag.structures is None else "triggers"
+        _refuse(f"response_format.{absent}", "is required", code="missing_required_parameter")
+
+
+def _refuse(param: str, reason: str, *, code: str = "invalid_value") -> None:
+    raise ApiError(f"{param}: {reason}", param=param, code=code)

@@ -1,0 +1,121 @@
+"""`chat.completion` and `chat.completion.chunk`: what clients get back.
+
+Source: openai-openapi 2.3.0, `CreateChatCompletionResponse` and `CreateChatCompletionStreamResponse`.
+Written with `exclude_unset`: a key appears exactly when it was given here, so `content: null` and
+`usage: null` can be told from a missing key. `reasoning_content` (DeepSeek, SGLang, llama.cpp) and
+`reasoning` (vLLM) are the two names under which clients look for reasoning text.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+FinishReason = Literal["stop", "length", "tool_calls"]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    def to_json(self) -> str:
+        return self.model_dump_json(exclude_unset=True)
+
+
+class Function(_Wire):
+    name: str
+    arguments: str
+
+
+class ToolCall(_Wire):
+    id: str
+    type: Literal["function"]
+    function: Function
+
+
+class Message(_Wire):
+    role: Literal["assistant"]
+    content: str | None
+    refusal: None
+    tool_calls: list[ToolCall] = []
+    reasoning_content: str = ""
+    reasoning: str = ""
+
+
+class TopLogprob(_Wire):
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class LogprobEntry(_Wire):
+    token: str
+    logprob: float
+    bytes: list[int]
+    top_logprobs: list[TopLogprob]
+
+
+class Logprobs(_Wire):
+    content: list[LogprobEntry]
+    refusal: None
+
+
+class Choice(_Wire):
+    index: int
+    message: Message
+    logprobs: Logprobs | None
+    finish_reason: FinishReason
+
+
+class Usage(_Wire):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ChatCompletion(_Wire):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+    system_fingerprint: str
+
+
+class FunctionDelta(_Wire):
+    name: str = ""
+    arguments: str
+
+
+class ToolCallDelta(_Wire):
+    index: int
+    id: str = ""
+    type: Literal["function"] = "function"
+    function: FunctionDelta
+
+
+class MessageDelta(_Wire):
+    role: Literal["assistant"] = "assistant"
+    content: str | None = None
+    refusal: None = None
+    tool_calls: list[ToolCallDelta] = []
+    reasoning_content: str = ""
+    reasoning: str = ""
+
+
+class ChunkChoice(_Wire):
+    index: int
+    delta: MessageDelta
+    logprobs: Logprobs | None
+    finish_reason: FinishReason | None
+
+
+class ChatChunk(_Wire):
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    system_fingerprint: str
+    usage: Usage | None = None

@@ -1,0 +1,79 @@
+"""From a pydantic error to OpenAI's: which place in the request, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from server.errors import ApiError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+_TYPES = {
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be an array",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+}
+
+
+def place(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> str:
+    """The error's location in the form `tools[1].function.name`.
+
+    Pydantic puts the names of union branches between the keys; they are told apart by walking
+    the body along: what is not there is a branch name, unless a key is `missing`: that one is the
+    last element and belongs to the object reached so far.
+    """
+    path = ""
+    here = body
+    for step, element in enumerate(loc):
+        absent = missing and step == len(loc) - 1
+        if isinstance(here, dict) and isinstance(element, str) and (element in here or absent):
+            path += f".{element}" if path else element
+            here = here.get(element)
+        elif isinstance(here, list) and isinstance(element, int):
+            path += f"[{element}]"
+            here = here[element] if element < len(here) else None
+    return path
+
+
+def from_validation(error: ValidationError, body: Any) -> ApiError:
+    """The first fault of the request as a 400."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    kind = detail["type"]
+    param = place(body, detail["loc"], missing=kind == "missing")
+    if kind.startswith("union_tag_"):
+        field = detail.get("ctx", {}).get("discriminator", "'type'").strip("'")
+        param = f"{param}.{field}" if param else field
+    return ApiError(f"{param}: {_reason(detail)}", param=param or None, code=_code(kind))
+
+
+def _reason(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if kind == "missing" or kind == "union_tag_not_found":
+        return "is required"
+    if kind == "extra_forbidden":
+        return "unknown field"
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind == "union_tag_invalid":
+        return f"must be one of {context['expected_tags']}"
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return message[:1].lower() + message[1:]
+
+
+def _code(kind: str) -> str:
+    if kind in ("missing", "union_tag_not_found"):
+        return "missing_required_parameter"
+    if kind == "extra_forbidden":
+        return "unknown_parameter"
+    return "invalid_type" if kind in _TYPES else "invalid_value"

@@ -1,0 +1,311 @@
+"""The structural-tag language as frozen pydantic models, for people who write tags in Python.
+
+    StructuralTag(
+        format=TriggeredTags(
+            triggers=["<f>"],
+            tags=[Tag(begin="<f>", content=JsonSchema(json_schema={"type": "object"}), end="</f>")],
+        )
+    ).to_json()
+
+Semantics are the engine's; here is the shape, plus the bounds that need no engine. What a whole tag means (a
+tag whose begin has no trigger, content that can never end) is checked where it is compiled.
+
+Source of the language: the structural-tag documentation of xgrammar 0.2.9. Deliberate difference: an unknown
+field is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticSerializationError
+
+UNBOUNDED = -1
+"""`Repeat.max` for "any number"."""
+
+
+class InvalidTag(ValueError):
+    """The value is not a structural tag. `path` is a JSON pointer (RFC 6901) into it."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(f"{message} (at {path})" if path else message)
+        self.message = message
+        self.path = path
+
+
+def _schema(value: Any) -> Any:
+    if not isinstance(value, (dict, bool)):
+        raise PydanticCustomError("json_schema", "a JSON Schema must be an object or a boolean")
+    return value
+
+
+def _end(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise PydanticCustomError("end", "must be a string or a non-empty array of strings")
+
+
+NonEmpty = Annotated[StrictStr, Field(min_length=1)]
+Schema = Annotated[dict[str, Any] | bool, BeforeValidator(_schema)]
+"""A JSON Schema. The dict is not copied: do not change it after the node is made."""
+
+
+class _Node(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """`type`, and each other field that says something."""
+        fields = type(self).model_fields
+        return {
+            key: value
+            for key, value in write(self).items()
+            if key == "type" or getattr(self, key) != fields[key].default
+        }
+
+
+class ConstString(_Node):
+    """Exactly `value`."""
+
+    type: Literal["const_string"] = "const_string"
+    value: StrictStr
+
+
+class JsonSchema(_Node):
+    """A JSON value that satisfies `json_schema`."""
+
+    type: Literal["json_schema"] = "json_schema"
+    json_schema: Schema
+
+
+class Regex(_Node):
+    """Text that matches `pattern` as a whole."""
+
+    type: Literal["regex"] = "regex"
+    pattern: NonEmpty
+
+
+class AnyText(_Node):
+    """Any text without one of `excludes`. Inside a tag, the tag's `end` is excluded as well."""
+
+    type: Literal["any_text"] = "any_text"
+    excludes: tuple[NonEmpty, ...] = ()
+
+
+class Sequence(_Node):
+    """`elements`, one after the other."""
+
+    type: Literal["sequence"] = "sequence"
+    elements: tuple[Node, ...] = Field(min_length=1)
+
+
+class Or(_Node):
+    """One of `elements`."""
+
+    type: Literal["or"] = "or"
+    elements: tuple[Node, ...] = Field(min_length=1)
+
+
+class Optional(_Node):
+    """`content` or nothing."""
+
+    type: Literal["optional"] = "optional"
+    content: Node
+
+
+class Star(_Node):
+    """`content` any number of times."""
+
+    type: Literal["star"] = "star"
+    content: Node
+
+
+class Plus(_Node):
+    """`content` once or more."""
+
+    type: Literal["plus"] = "plus"
+    content: Node
+
+
+class Repeat(_Node):
+    """`content` at least `min` and at most `max` times."""
+
+    type: Literal["repeat"] = "repeat"
+    min: StrictInt = Field(ge=0)
+    max: StrictInt = Field(ge=UNBOUNDED)
+    content: Node
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Repeat:
+        if self.max != UNBOUNDED and self.max < self.min:
+            raise PydanticCustomError(
+                "repeat", "max is {max}, less than min, {min}", {"max": self.max, "min": self.min}
+            )
+        return self
+
+
+class Tag(_Node):
+    """`begin`, `content`, `end`; a list of ends is a choice."""
+
+    type: Literal["tag"] = "tag"
+    begin: StrictStr
+    content: Node
+    end: Annotated[str | tuple[str, ...], BeforeValidator(_end)]
+
+
+class TriggeredTags(_Node):
+    """Free text; once a trigger is complete, the rest of a tag that begins with it must follow."""
+
+    type: Literal["triggered_tags"] = "triggered_tags"
+    triggers: tuple[NonEmpty, ...] = Field(min_length=1)
+    tags: tuple[Tag, ...] = Field(min_length=1)
+    at_least_one: StrictBool = False
+    """The text starts with a tag."""
+    stop_after_first: StrictBool = False
+    """The text ends after the first tag."""
+    excludes: tuple[NonEmpty, ...] = ()
+
+
+class TagsWithSeparator(_Node):
+    """Tags with `separator` between two of them and no other text."""
+
+    type: Literal["tags_with_separator"] = "tags_with_separator"
+    tags: tuple[Tag, ...] = Field(min_length=1)
+    separator: StrictStr
+    at_least_one: StrictBool = False
+    stop_after_first: StrictBool = False
+
+
+Node = Annotated[
+    ConstString
+    | JsonSchema
+    | Regex
+    | AnyText
+    | Sequence
+    | Or
+    | Optional
+    | Star
+    | Plus
+    | Repeat
+    | Tag
+    | TriggeredTags
+    | TagsWithSeparator,
+    Field(discriminator="type"),
+]
+
+
+class StructuralTag(_Node):
+    """A whole structural tag, as `response_format` and the engine take it."""
+
+    type: Literal["structural_tag"] = "structural_tag"
+    format: Node
+
+    def to_json(self) -> str:
+        """Compact JSON; fields that have their default are left out.
+
+        Raises:
+            InvalidTag: formats or a schema are nested deeper than pydantic's about 250 levels.
+        """
+        try:
+            plain = self.model_dump(mode="json")
+        except PydanticSerializationError as error:
+            raise InvalidTag("nested too deeply", "") from error
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, value: str | Mapping[str, Any]) -> StructuralTag:
+        """The tag in JSON text or in its parsed form.
+
+        Raises:
+            InvalidTag: with the place of the first mistake.
+        """
+        if not isinstance(value, str):
+            return _validated(cls, value)
+        try:
+            return _validated(cls, json.loads(value))
+        except RecursionError:
+            raise InvalidTag("nested too deeply", "") from None
+        except json.JSONDecodeError as error:
+            raise InvalidTag(f"not JSON: {error.msg} at character {error.pos}", "") from error
+
+
+class _LegacyItem(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    begin: StrictStr
+    schema_: Schema = Field(alias="schema")
+    end: StrictStr
+
+
+class _LegacyTag(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["structural_tag"]
+    structures: tuple[_LegacyItem, ...] = Field(min_length=1)
+    triggers: tuple[NonEmpty, ...] = Field(min_length=1)
+
+
+def from_legacy(value: Mapping[str, Any]) -> StructuralTag:
+    """The older shape, `structures` of begin, schema and end plus `triggers`, as triggered tags.
+
+    Raises:
+        InvalidTag: with the place of the first mistake, in the older shape.
+    """
+    legacy = _validated(_LegacyTag, value)
+    tags = tuple(
+        Tag(begin=item.begin, content=JsonSchema(json_schema=item.schema_), end=item.end) for item in legacy.structures
+    )
+    return StructuralTag(format=TriggeredTags(triggers=legacy.triggers, tags=tags))
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _validated(model: type[M], value: Any) -> M:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise InvalidTag(_message(first["type"], first["msg"]), _pointer(first["type"], first["loc"])) from error
+
+
+def _message(kind: str, message: str) -> str:
+    if kind.startswith("recursion"):
+        return "nested too deeply"
+    if kind == "extra_forbidden":
+        return "unknown field"
+    if kind == "union_tag_not_found":
+        return "the node has no type"
+    return message.removeprefix("Input ").replace("tag '", "type '", 1)
+
+
+def _pointer(kind: str, loc: tuple[int | str, ...]) -> str:
+    """A JSON pointer from pydantic's location, which also names the chosen type wherever a `Node` stands."""
+    keys: list[str] = []
+    skip = False
+    before: int | str = ""
+    for item in loc:
+        if not skip:
+            keys.append(str(item).replace("~", "~0").replace("/", "~1"))
+        skip = not skip and (item in ("format", "content") or (isinstance(item, int) and before == "elements"))
+        before = item
+    if kind.startswith("union_tag"):
+        keys.append("type")
+    return "".join(f"/{key}" for key in keys)

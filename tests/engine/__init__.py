@@ -1,0 +1,1 @@
+"""What the engine promises to its callers, one file per promise."""

@@ -1,0 +1,222 @@
+"""The parser by example: layout, truncation, malformed text, what is held back, and cost."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+import pytest
+
+from structural_tags.formats import get_format
+from structural_tags.output import (
+    Call,
+    CallArguments,
+    CallBegin,
+    CallEnd,
+    ContentDelta,
+    OutputParser,
+    ParsedOutput,
+    ReasoningDelta,
+)
+from tests.formats.answers import events_of, parse_pieces
+
+HERMES = get_format("hermes")
+QWEN3 = get_format("qwen3")
+CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+F = Call("f", '{"a": 1}')
+
+
+def test_events_of_a_whole_answer_come_in_the_order_of_the_text() -> None:
+    text = f"<think>\nhm\n</think>\n\nHello\n{CALL}\n{CALL}"
+
+    events = events_of([text], QWEN3, reasoning=True)
+
+    assert events == [
+        ReasoningDelta("hm"),
+        ContentDelta("Hello"),
+        CallBegin(0, "f"),
+        CallArguments(0, '{"a": 1}'),
+        CallEnd(0),
+        CallBegin(1, "f"),
+        CallArguments(1, '{"a": 1}'),
+        CallEnd(1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ParsedOutput()),
+        (" \n", ParsedOutput(content=" \n")),
+        ("a\n", ParsedOutput(content="a\n")),
+        (CALL, ParsedOutput(calls=(F,))),
+        (f"\n\n{CALL}\n \n{CALL}\n", ParsedOutput(calls=(F, F))),
+        (f"a{CALL}", ParsedOutput(content="a", calls=(F,))),
+        (f"a\n{CALL}", ParsedOutput(content="a", calls=(F,))),
+        (f"a\n\n{CALL}", ParsedOutput(content="a\n", calls=(F,))),
+        (f" a {CALL}", ParsedOutput(content=" a ", calls=(F,))),
+        (f"{CALL}\nb\n{CALL}", ParsedOutput(content="\nb", calls=(F, F))),
+        (f"a\n{CALL}\nb", ParsedOutput(content="a\nb", calls=(F,))),
+    ],
+)
+def test_white_space_around_calls_is_content_only_beside_text(text: str, expected: ParsedOutput) -> None:
+    assert parse_pieces([text], HERMES) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>\na\n</think>\n\nb", ParsedOutput("a", "b")),
+        ("<think>a</think>b", ParsedOutput("a", "b")),
+        ("<think>\n\na\n\n</think>\n\n\nb", ParsedOutput("\na\n", "\nb")),
+        ("<think>\n\n</think>\n\nb", ParsedOutput("", "b")),
+        ("<think>\n</think>\nb", ParsedOutput("", "b")),
+        ("<think></think>", ParsedOutput()),
+        ("<think>\na", ParsedOutput("a")),
+        ("<think>\na\n</thi", ParsedOutput("a\n</thi")),
+        ("<thi", ParsedOutput(content="<thi")),
+        ("b<think>a</think>", ParsedOutput(content="b<think>a</think>")),
+        (f"<think>\n{CALL}\n</think>\n\n{CALL}", ParsedOutput(CALL, calls=(F,))),
+        (f"<think>\na\n</think>\n\n{CALL}", ParsedOutput("a", calls=(F,))),
+    ],
+)
+def test_reasoning_loses_its_markers_and_one_line_break_at_each_end(text: str, expected: ParsedOutput) -> None:
+    assert parse_pieces([text], QWEN3, reasoning=True) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "f", "arguments": {}}\n</tool_call>',
+        '<tool_call>\n{"name": "f", "parameters": {}}\n</tool_call>',
+        '<tool_call>\n{"name": "f", "arguments": "x"}\n</tool_call>',
+        '<tool_call>\n{"name": "", "arguments": {}}\n</tool_call>',
+        '<tool_call>\n{"name": "\\q", "arguments": {}}\n</tool_call>',
+        '<tool_call>\n{"name": "\\ud800", "arguments": {}}\n</tool_call>',
+        '<tool_call>\n{"name": "a\nb", "arguments": {}}\n</tool_call>',
+        "<tool_call>",
+        '<tool_call>\n{"name": "get_w',
+        '<tool_call>\n{"name": "f", "arguments": ',
+    ],
+)
+@pytest.mark.parametrize("before", ["", "a", "\n", "a\n"])
+def test_text_that_is_no_call_is_content(before: str, text: str) -> None:
+    assert parse_pieces([before + text], HERMES) == ParsedOutput(content=before + text)
+
+
+def test_call_after_text_that_is_no_call_is_found() -> None:
+    broken = '<tool_call>\n{"name": "<tool_call>\n'
+
+    assert parse_pieces([broken + CALL], HERMES) == ParsedOutput(content=broken[:-1], calls=(F,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "delivered"),
+    [('{"a', '{"a'), ('{"a": "}}', '{"a": "}}'), ('{"a": {}}', '{"a": {}}'), ('{"a": {}}}\n</too', '{"a": {}}')],
+)
+@pytest.mark.parametrize("before", ["", "\n"])
+def test_call_cut_short_is_delivered_as_far_as_it_came(before: str, arguments: str, delivered: str) -> None:
+    text = before + '<tool_call>\n{"name": "f", "arguments": ' + arguments
+
+    events = events_of([text], HERMES)
+
+    assert events == [CallBegin(0, "f"), CallArguments(0, delivered)]
+
+
+def test_call_with_another_end_marker_stays_but_is_not_whole() -> None:
+    text = CALL.replace("}\n</tool_call>", "} </tool_call>") + CALL
+
+    events = events_of([text], HERMES)
+
+    assert events == [
+        CallBegin(0, "f"),
+        CallArguments(0, '{"a": 1}'),
+        ContentDelta("} </tool_call>"),
+        CallBegin(1, "f"),
+        CallArguments(1, '{"a": 1}'),
+        CallEnd(1),
+    ]
+
+
+def test_name_is_decoded_from_json() -> None:
+    text = CALL.replace('"f"', '"a\\"\\u00e9\\ud83e\\udd8a"')
+
+    assert parse_pieces([text], HERMES).calls == (Call('a"é🦊', '{"a": 1}'),)
+
+
+def test_arguments_may_hold_braces_escapes_and_markers_in_strings() -> None:
+    arguments = '{"a": "}\\"{\\\\", "b": [{"c": "}\\n</tool_call>"}]}'
+    text = '<tool_call>\n{"name": "f", "arguments": ' + arguments + "}\n</tool_call>"
+
+    assert parse_pieces([text], HERMES).calls == (Call("f", arguments),)
+
+
+def test_every_character_of_arguments_is_reported_at_once() -> None:
+    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    arguments = '{"a": "x}\\"y", "b": {"c": [1]}}'
+
+    assert parser.feed('<tool_call>\n{"name": "f", "arguments": ') == []
+    assert parser.feed("{") == [CallBegin(0, "f"), CallArguments(0, "{")]
+    for character in arguments[1:]:
+        assert parser.feed(character) == [CallArguments(0, character)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [("Hello", "Hello"), ("Hello\n", "Hello"), ("a < b", "a < b"), ("a <tool_cal", "a "), ("a\n<tool_call>\n{", "a")],
+)
+def test_content_is_held_back_only_where_a_call_may_begin(text: str, reported: str) -> None:
+    parser = OutputParser(HERMES, tools=True, reasoning=False)
+
+    assert parser.feed(text) == [ContentDelta(reported)]
+
+
+@pytest.mark.parametrize(("text", "reported"), [("hm", "hm"), ("hm\n", "hm"), ("hm</b", "hm</b"), ("hm</t", "hm")])
+def test_reasoning_is_held_back_only_where_its_end_may_begin(text: str, reported: str) -> None:
+    parser = OutputParser(QWEN3, tools=True, reasoning=True)
+
+    assert parser.feed("<think>\n" + text) == [ReasoningDelta(reported)]
+
+
+def test_feed_after_finish_is_an_error() -> None:
+    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser.finish()
+
+    with pytest.raises(RuntimeError, match="feed after finish"):
+        parser.feed("a")
+
+
+def test_reasoning_for_a_format_without_it_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'hermes' has no reasoning"):
+        OutputParser(HERMES, tools=True, reasoning=True)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "\n", "<", "<tool_call>\n", '<tool_call>\n{"name": "', '<tool_call>\n{"name": "f\n', CALL, CALL[:-1]],
+)
+@pytest.mark.parametrize("piece", [1, 1 << 30])
+def test_work_grows_with_the_text_and_not_faster(unit: str, piece: int) -> None:
+    small = _calls_made(unit * (6000 // len(unit)), piece)
+    large = _calls_made(unit * (24000 // len(unit)), piece)
+
+    assert large < 4.5 * small
+
+
+def _calls_made(text: str, piece: int) -> int:
+    """Function calls, of Python and C, that parsing `text` in pieces makes."""
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    sys.setprofile(count)
+    try:
+        for start in range(0, len(text), piece):
+            parser.feed(text[start : start + piece])
+        parser.finish()
+    finally:
+        sys.setprofile(None)
+    return made

@@ -1,0 +1,101 @@
+"""Random structural tags: markers that overlap, contain and begin each other."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from tests.oracle.generate import Alphabet, draw_expression
+from tests.oracle.structural_tag import (
+    AnyText,
+    ConstString,
+    Copies,
+    EnumSchema,
+    Node,
+    OneOf,
+    Regex,
+    SequenceOf,
+    Tag,
+    TriggeredTags,
+)
+
+_CHARACTERS = ("<", ">", "/", "a", "b", "\n", "é", "日")
+_MARKER = "<s>"
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Which node types may be drawn besides the primitive ones."""
+
+    copies: bool = True
+
+
+def draw_tag_alphabet(rng: random.Random) -> Alphabet:
+    """Two to four characters that are good for markers, so that texts and markers run into each other."""
+    return Alphabet(("<", "a", *rng.sample(_CHARACTERS[4:] + (">", "/"), rng.randint(0, 2))), (_MARKER,))
+
+
+def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int = 3) -> Node:
+    """A random format, nested at most ``depth`` deep."""
+    kinds = ["const", "regex", "text", "text", "schema"]
+    if depth > 0:
+        kinds += ["sequence"] * 2 + ["or"] * 2 + ["tag"] * 5 + ["triggered"] * 6 + ["copies"] * 2 * shapes.copies
+    match rng.choice(kinds):
+        case "const":
+            return ConstString(alphabet.text(rng, 3))
+        case "regex":
+            return Regex(draw_expression(rng, Alphabet(alphabet.characters, ("a",)), (), depth=2))
+        case "text":
+            return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
+        case "schema":
+            return EnumSchema(tuple(sorted(set(rng.choices(("a", "b", "<", "/a"), k=2)))))
+        case "sequence":
+            return SequenceOf(_draw_nodes(rng, alphabet, shapes, depth, rng.randint(1, 3)))
+        case "or":
+            return OneOf(_draw_nodes(rng, alphabet, shapes, depth, rng.randint(1, 3)))
+        case "tag":
+            return _draw_tag(rng, alphabet, shapes, depth, alphabet.text(rng, 2))
+        case "triggered":
+            return _draw_triggered(rng, alphabet, shapes, depth)
+    low = rng.choice((0, 0, 1, 2))
+    high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
+    return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
+
+
+def _draw_nodes(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int, count: int) -> tuple[Node, ...]:
+    return tuple(draw_node(rng, alphabet, shapes, depth - 1) for _ in range(count))
+
+
+def _draw_marker(rng: random.Random, alphabet: Alphabet) -> str:
+    if rng.random() < 0.1:
+        return _MARKER
+    return "".join(rng.choices(alphabet.characters, k=rng.choice((1, 2, 2, 3))))
+
+
+def _draw_markers(rng: random.Random, alphabet: Alphabet, count: int) -> tuple[str, ...]:
+    return tuple(sorted({_draw_marker(rng, alphabet) for _ in range(count)}))
+
+
+def _draw_tag(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int, begin: str) -> Tag:
+    ends = _draw_markers(rng, alphabet, rng.choice((1, 1, 1, 2)))
+    return Tag(begin, draw_node(rng, alphabet, shapes, depth - 1), ends)
+
+
+def _draw_triggered(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int) -> TriggeredTags:
+    """Triggers of which none begins another, and at least one tag for each."""
+    triggers: list[str] = []
+    for marker in _draw_markers(rng, alphabet, rng.choice((1, 1, 2, 3))):
+        if not any(marker.startswith(other) or other.startswith(marker) for other in triggers):
+            triggers.append(marker)
+    begins = [trigger + _tail(rng, alphabet) for trigger in triggers for _ in range(rng.choice((1, 1, 2)))]
+    return TriggeredTags(
+        triggers=tuple(triggers),
+        tags=tuple(_draw_tag(rng, alphabet, shapes, depth, begin) for begin in begins),
+        excludes=_draw_markers(rng, alphabet, rng.choice((0, 0, 0, 1))),
+        at_least_one=rng.random() < 0.3,
+        stop_after_first=rng.random() < 0.3,
+    )
+
+
+def _tail(rng: random.Random, alphabet: Alphabet) -> str:
+    return "".join(rng.choices(alphabet.characters, k=rng.randint(0, 2)))

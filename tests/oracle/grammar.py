@@ -1,0 +1,117 @@
+"""Grammars as plain data.
+
+A grammar is a mapping from rule names to expressions. Its language is a set of
+strings over *symbols*: a byte (0..255), or one whole token (``token_symbol``).
+Token symbols exist because some tokens never match through their bytes.
+
+This module says what the expressions mean; ``productions`` turns them into
+plain context-free productions, and ``parser`` recognises those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping, TypeAlias, Union
+
+TOKEN_BASE = 256
+"""Symbol number of token 0 as a unit; below it are the bytes."""
+
+MAX_CODE_POINT = 0x10FFFF
+
+
+def token_symbol(token: int) -> int:
+    """The symbol that stands for token ``token`` taken as one unit."""
+    return TOKEN_BASE + token
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Exactly these bytes; where they spell a special token's text, see ``Spelling``."""
+
+    value: bytes
+
+
+@dataclass(frozen=True)
+class Characters:
+    """One code point of ``ranges`` (inclusive), or of their complement, as UTF-8.
+
+    Surrogates (U+D800..U+DFFF) have no UTF-8 form and are never matched.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """One byte ``low..high`` (inclusive)."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The parts one after the other; no parts is the empty string."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Any one of the options; no options matches nothing at all."""
+
+    options: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """``low`` to ``high`` copies of ``body``; ``high=None`` is unbounded."""
+
+    body: Expression
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The language of another rule."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Free text that watches for triggers.
+
+    Free text is valid UTF-8 in which no trigger and no excluded string occurs.
+    When a trigger completes, one of the expressions paired with it must follow.
+    After that, free text starts anew (``loop``) or the match ends. An excluded
+    string that completes together with a trigger wins: that text is forbidden.
+    Free text may be empty and may end after any whole code point. No triggers:
+    plain text with exclusions.
+    """
+
+    triggers: tuple[tuple[bytes, Expression], ...] = ()
+    excludes: tuple[bytes, ...] = ()
+    loop: bool = True
+
+
+@dataclass(frozen=True)
+class TokenEdge:
+    """One token of ``tokens``, whatever its bytes."""
+
+    tokens: frozenset[int]
+
+
+Expression: TypeAlias = Union[
+    Literal, Characters, ByteRange, Sequence, Choice, Repeat, Reference, Dispatch, TokenEdge
+]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Rules by name; ``root`` names the start rule. Every reference must resolve."""
+
+    rules: Mapping[str, Expression]
+    root: str = "root"

@@ -1,0 +1,251 @@
+"""From a grammar to plain context-free productions over symbols.
+
+A production is ``left -> right``; ``right`` is a tuple of non-terminals (``int``)
+and terminals (a ``frozenset`` of symbols, any one of which matches). Every
+construct is written out: a bounded repeat as a chain of non-terminals, a
+dispatch as one non-terminal per state of its text automaton. Non-terminals that
+derive no string at all are then removed together with the productions that use
+them, so that whatever the parser keeps alive can be completed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Callable, Iterable, Mapping, Sequence as Ordered, Union
+
+from tests.oracle import utf8
+from tests.oracle.grammar import (
+    MAX_CODE_POINT,
+    TOKEN_BASE,
+    ByteRange,
+    Characters,
+    Choice,
+    Dispatch,
+    Expression,
+    Grammar,
+    Literal,
+    Reference,
+    Repeat,
+    Sequence,
+    TokenEdge,
+    token_symbol,
+)
+
+Terminal = frozenset[int]
+Part = Union[int, Terminal]
+Right = tuple[Part, ...]
+Spelled = tuple[Terminal, ...]
+
+SpecialTexts = Mapping[bytes, frozenset[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Production:
+    """``left -> right``; compared by identity, each pair exists once."""
+
+    left: int
+    right: Right
+
+
+@dataclass(frozen=True)
+class Productions:
+    """All productions by non-terminal; ``nullable`` are those that derive the empty string.
+
+    ``start`` is ``None`` when the language is empty.
+    """
+
+    of: Mapping[int, tuple[Production, ...]]
+    nullable: frozenset[int]
+    start: int | None
+
+
+def lower(grammar: Grammar, special_texts: SpecialTexts) -> Productions:
+    """Write ``grammar`` out. KeyError when a reference names no rule."""
+    return _Lowering(grammar, special_texts).run()
+
+
+def spell(value: bytes, special_texts: SpecialTexts) -> Spelled:
+    """``value`` as terminals: at each place the longest special token's text is one unit."""
+    spelled: list[Terminal] = []
+    at = 0
+    while at < len(value):
+        texts = [text for text in special_texts if value.startswith(text, at)]
+        if texts:
+            longest = max(texts, key=len)
+            spelled.append(frozenset(token_symbol(token) for token in special_texts[longest]))
+            at += len(longest)
+        else:
+            spelled.append(frozenset((value[at],)))
+            at += 1
+    return tuple(spelled)
+
+
+class _Lowering:
+    """One lowering run; non-terminals are numbered as they are met."""
+
+    def __init__(self, grammar: Grammar, special_texts: SpecialTexts) -> None:
+        self._grammar = grammar
+        self._special_texts = special_texts
+        self._rights: dict[int, list[Right]] = {}
+        self._rule_symbols: dict[str, int] = {}
+
+    def run(self) -> Productions:
+        for name in self._grammar.rules:
+            self._rule_symbols[name] = self._fresh()
+        for name, expression in self._grammar.rules.items():
+            self._add(self._rule_symbols[name], self._right(expression))
+        root = self._rule_symbols[self._grammar.root]
+        return _without_unproductive(self._rights, root)
+
+    def _fresh(self) -> int:
+        symbol = len(self._rights)
+        self._rights[symbol] = []
+        return symbol
+
+    def _add(self, left: int, right: Right) -> None:
+        if right not in self._rights[left]:
+            self._rights[left].append(right)
+
+    def _right(self, expression: Expression) -> Right:
+        """The right-hand side that matches ``expression``."""
+        match expression:
+            case Literal(value):
+                return spell(value, self._special_texts)
+            case ByteRange(low, high):
+                return (frozenset(range(low, high + 1)),)
+            case TokenEdge(tokens):
+                return (frozenset(token_symbol(token) for token in tokens),)
+            case Reference(name):
+                return (self._rule_symbols[name],)
+            case Sequence(parts):
+                return tuple(part for each in parts for part in self._right(each))
+            case Characters() | Choice() | Repeat() | Dispatch():
+                return (self._non_terminal(expression),)
+        raise TypeError(f"not an expression: {expression!r}")
+
+    def _non_terminal(self, expression: Characters | Choice | Repeat | Dispatch) -> int:
+        match expression:
+            case Characters(ranges, negated):
+                left = self._fresh()
+                inside = utf8.complement(ranges) if negated else ranges
+                for low, high in inside:
+                    for product in utf8.encoded_ranges(low, min(high, MAX_CODE_POINT)):
+                        self._add(left, tuple(frozenset(range(a, b + 1)) for a, b in product))
+                return left
+            case Choice(options):
+                left = self._fresh()
+                for option in options:
+                    self._add(left, self._right(option))
+                return left
+            case Repeat():
+                return self._repeat(expression)
+            case Dispatch():
+                return self._dispatch(expression)
+
+    def _repeat(self, repeat: Repeat) -> int:
+        """A chain: the k-th non-terminal matches what may follow k copies."""
+        body = self._right(repeat.body)
+        last = repeat.low if repeat.high is None else repeat.high
+        chain = [self._fresh() for _ in range(last + 1)]
+        for count, left in enumerate(chain):
+            if count >= repeat.low:
+                self._add(left, ())
+            if count < last:
+                self._add(left, (*body, chain[count + 1]))
+            elif repeat.high is None:
+                self._add(left, (*body, left))
+        return chain[0]
+
+    def _dispatch(self, dispatch: Dispatch) -> int:
+        """One non-terminal per state (text that may begin a pattern, UTF-8 bytes still due)."""
+        triggers = [(spell(text, self._special_texts), self._right(body)) for text, body in dispatch.triggers]
+        excludes = [spell(text, self._special_texts) for text in dispatch.excludes]
+        patterns = [pattern for pattern, _ in triggers] + excludes
+        terminals = {terminal for pattern in patterns for terminal in pattern} | {
+            frozenset((byte,)) for byte in range(256)
+        }
+        start: tuple[Spelled, utf8.ByteRanges] = ((), ())
+        states = {start: self._fresh()}
+        todo = [start]
+        while todo:
+            state = todo.pop()
+            left = states[state]
+            text, pending = state
+            if not pending and _all_bytes(text):
+                self._add(left, ())
+            plain: dict[int, set[int]] = defaultdict(set)
+            for terminal in terminals:
+                is_byte = min(terminal) < TOKEN_BASE
+                after = utf8.after_byte(pending, min(terminal)) if is_byte else (None if pending else ())
+                if after is None:
+                    continue
+                seen = (*text, terminal)
+                if any(_ends_with(seen, exclude) for exclude in excludes):
+                    continue
+                fired = [
+                    body
+                    for pattern, body in triggers
+                    if _ends_with(seen, pattern) and _all_bytes(seen[: len(seen) - len(pattern)])
+                ]
+                for body in fired:
+                    self._add(left, (terminal, *body, states[start]) if dispatch.loop else (terminal, *body))
+                if fired:
+                    continue
+                kept = _longest_begun(seen, patterns)
+                if not _all_bytes(seen[: len(seen) - len(kept)]):
+                    continue
+                following = (kept, after)
+                if following not in states:
+                    states[following] = self._fresh()
+                    todo.append(following)
+                plain[states[following]] |= terminal
+            for target, symbols in plain.items():
+                self._add(left, (frozenset(symbols), target))
+        return states[start]
+
+
+def _all_bytes(text: Spelled) -> bool:
+    """Whether ``text`` can stand in free text: special tokens belong to triggers only."""
+    return all(min(terminal) < TOKEN_BASE for terminal in text)
+
+
+def _ends_with(text: Spelled, pattern: Spelled) -> bool:
+    return len(text) >= len(pattern) and text[len(text) - len(pattern) :] == pattern
+
+
+def _longest_begun(text: Spelled, patterns: Iterable[Spelled]) -> Spelled:
+    """The longest end of ``text`` that is a proper beginning of a pattern."""
+    for start in range(len(text)):
+        rest = text[start:]
+        if any(pattern[: len(rest)] == rest for pattern in patterns):
+            return rest
+    return ()
+
+
+def _fixpoint(rights: Mapping[int, Ordered[Right]], holds: Callable[[Part, set[int]], bool]) -> set[int]:
+    """The least set of non-terminals with a right-hand side of which every part holds."""
+    known: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for left, options in rights.items():
+            if left not in known and any(all(holds(part, known) for part in right) for right in options):
+                known.add(left)
+                grown = True
+    return known
+
+
+def _without_unproductive(rights: Mapping[int, Ordered[Right]], root: int) -> Productions:
+    productive = _fixpoint(rights, lambda part, known: part in known if isinstance(part, int) else bool(part))
+    kept = {
+        left: [
+            right
+            for right in rights[left]
+            if all(part in productive if isinstance(part, int) else part for part in right)
+        ]
+        for left in productive
+    }
+    nullable = _fixpoint(kept, lambda part, known: isinstance(part, int) and part in known)
+    productions = {left: tuple(Production(left, right) for right in options) for left, options in kept.items()}
+    return Productions(productions, frozenset(nullable), root if root in productive else None)

@@ -1,0 +1,201 @@
+"""Structural tags as data, with their two readings: JSON for the engine, a grammar for the oracle.
+
+The grammar follows from the documented meaning of each shape. One rule deserves
+a sentence: the end strings of the nearest enclosing ``tag`` are excluded from
+the free text inside it, so content never contains the string that ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from tests.oracle.grammar import (
+    Choice,
+    Dispatch,
+    Expression,
+    Grammar,
+    Literal,
+    Repeat,
+    Sequence,
+)
+from tests.oracle.regex import print_regex
+
+JsonValue: TypeAlias = Union[None, bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]"]
+JsonObject: TypeAlias = "dict[str, JsonValue]"
+
+
+@dataclass(frozen=True)
+class ConstString:
+    """Exactly this text."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Regex:
+    """A full match of a pattern, given as the expression it stands for."""
+
+    pattern: Expression
+
+
+@dataclass(frozen=True)
+class EnumSchema:
+    """A JSON schema that lists strings; ``values`` need no escapes in JSON."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AnyText:
+    """Text without the excluded strings."""
+
+    excludes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SequenceOf:
+    """All elements in order."""
+
+    elements: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Any one element."""
+
+    elements: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """``low`` to ``high`` copies of ``content``; (0, 1), (0, None), (1, None) have names of their own."""
+
+    content: Node
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Tag:
+    """``begin``, content, one of ``ends``; ``excludes`` of free text inside come from ``ends``."""
+
+    begin: str
+    content: Node
+    ends: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TriggeredTags:
+    """Free text in which a trigger forces one of its tags. Each begin starts with exactly one trigger."""
+
+    triggers: tuple[str, ...]
+    tags: tuple[Tag, ...]
+    excludes: tuple[str, ...] = ()
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+Node: TypeAlias = Union[
+    ConstString, Regex, EnumSchema, AnyText, SequenceOf, OneOf, Copies, Tag, TriggeredTags
+]
+
+
+def to_json(node: Node) -> JsonObject:
+    """The whole structural tag around ``node``."""
+    return {"type": "structural_tag", "format": _format(node)}
+
+
+def to_grammar(node: Node) -> Grammar:
+    """The grammar of the text that ``node`` describes."""
+    return Grammar({"root": _expression(node, ())})
+
+
+def _format(node: Node) -> JsonObject:
+    match node:
+        case ConstString(value):
+            return {"type": "const_string", "value": value}
+        case Regex(pattern):
+            return {"type": "regex", "pattern": print_regex(pattern)}
+        case EnumSchema(values):
+            return {"type": "json_schema", "json_schema": {"enum": list(values)}}
+        case AnyText(excludes):
+            return {"type": "any_text", "excludes": list(excludes)} if excludes else {"type": "any_text"}
+        case SequenceOf(elements):
+            return {"type": "sequence", "elements": [_format(element) for element in elements]}
+        case OneOf(elements):
+            return {"type": "or", "elements": [_format(element) for element in elements]}
+        case Copies(content, low, high):
+            name = {(0, 1): "optional", (0, None): "star", (1, None): "plus"}.get((low, high))
+            if name is not None:
+                return {"type": name, "content": _format(content)}
+            return {"type": "repeat", "min": low, "max": -1 if high is None else high, "content": _format(content)}
+        case Tag(begin, content, ends):
+            end: JsonValue = ends[0] if len(ends) == 1 else list(ends)
+            return {"type": "tag", "begin": begin, "content": _format(content), "end": end}
+        case TriggeredTags():
+            written: JsonObject = {
+                "type": "triggered_tags",
+                "triggers": list(node.triggers),
+                "tags": [_format(tag) for tag in node.tags],
+            }
+            if node.excludes:
+                written["excludes"] = list(node.excludes)
+            if node.at_least_one:
+                written["at_least_one"] = True
+            if node.stop_after_first:
+                written["stop_after_first"] = True
+            return written
+
+
+def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
+    """``ends``: what the nearest enclosing tag ends with."""
+    match node:
+        case ConstString(value):
+            return Literal(value.encode())
+        case Regex(pattern):
+            return pattern
+        case EnumSchema(values):
+            return Choice(tuple(Literal(b'"' + value.encode() + b'"') for value in values))
+        case AnyText(excludes):
+            return Dispatch(excludes=_encoded(excludes + ends))
+        case SequenceOf(elements):
+            return Sequence(tuple(_expression(element, ends) for element in elements))
+        case OneOf(elements):
+            return Choice(tuple(_expression(element, ends) for element in elements))
+        case Copies(content, low, high):
+            return Repeat(_expression(content, ends), low, high)
+        case Tag(begin):
+            return Sequence((Literal(begin.encode()), _after_begin(node)))
+        case TriggeredTags():
+            return _triggered(node, ends)
+
+
+def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
+    text = Dispatch(
+        triggers=tuple(
+            (trigger.encode(), _after_trigger(tag, trigger))
+            for trigger in node.triggers
+            for tag in node.tags
+            if tag.begin.startswith(trigger)
+        ),
+        excludes=_encoded(node.excludes + ends),
+        loop=not node.stop_after_first,
+    )
+    if not node.at_least_one:
+        return text
+    first = Choice(tuple(_expression(tag, ()) for tag in node.tags))
+    return first if node.stop_after_first else Sequence((first, text))
+
+
+def _after_trigger(tag: Tag, trigger: str) -> Expression:
+    return Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
+
+
+def _after_begin(tag: Tag) -> Expression:
+    content = _expression(tag.content, tag.ends)
+    return Sequence((content, Choice(tuple(Literal(end.encode()) for end in tag.ends))))
+
+
+def _encoded(texts: tuple[str, ...]) -> tuple[bytes, ...]:
+    return tuple(text.encode() for text in texts if text)

@@ -1,0 +1,1 @@
+"""Random cases in numbers: the engine against the oracle, and against itself."""

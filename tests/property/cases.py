@@ -1,0 +1,124 @@
+"""One random case: a source that the engine compiles, a vocabulary, and what the oracle says.
+
+A case is named by its kind and seed; ``draw`` gives the same one every time.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, replace
+from typing import Literal, Sequence, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine_native import Compiler, Grammar, Limits, Matcher, Vocabulary
+from tests.oracle import structural_tag
+from tests.oracle.ebnf import print_ebnf
+from tests.oracle.generate import draw_alphabet, draw_grammar, draw_vocabulary
+from tests.oracle.generate_tags import Shapes, draw_node, draw_tag_alphabet
+from tests.oracle.grammar import Grammar as OracleGrammar
+from tests.oracle.mask import MaskOracle
+from tests.oracle.vocabulary import TokenList
+
+Kind = Literal["ebnf", "tag"]
+Row = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Case:
+    """``described`` is the oracle's data; the engine gets it as text."""
+
+    kind: Kind
+    seed: int
+    described: Union[OracleGrammar, structural_tag.Node]
+    tokens: TokenList
+
+    def oracle(self) -> MaskOracle:
+        """The slow reference."""
+        if isinstance(self.described, OracleGrammar):
+            return MaskOracle(self.described, self.tokens)
+        return MaskOracle(structural_tag.to_grammar(self.described), self.tokens)
+
+    def source(self) -> str:
+        """EBNF text, or the JSON text of a structural tag."""
+        if isinstance(self.described, OracleGrammar):
+            return print_ebnf(self.described, random.Random(self.seed))
+        return json.dumps(structural_tag.to_json(self.described))
+
+    def vocabulary(self) -> Vocabulary:
+        """The engine's vocabulary."""
+        return Vocabulary(
+            list(self.tokens.tokens),
+            special_token_ids=sorted(self.tokens.special),
+            stop_token_ids=sorted(self.tokens.stop),
+        )
+
+    def compiler(self, *, cache_bytes: int = 256 << 20) -> Compiler:
+        """A cold compiler."""
+        return Compiler(self.vocabulary(), cache_bytes=cache_bytes, limits=Limits())
+
+    def compile(self, compiler: Compiler) -> Grammar:
+        """EngineError when the engine refuses the source."""
+        if self.kind == "ebnf":
+            return compiler.compile_ebnf(self.source(), root="root")
+        return compiler.compile_structural_tag(self.source())
+
+    def reproduction(self) -> str:
+        """A program that builds this case."""
+        call = "compile_ebnf" if self.kind == "ebnf" else "compile_structural_tag"
+        return (
+            f"# case kind={self.kind} seed={self.seed}\n"
+            f"vocabulary = Vocabulary({list(self.tokens.tokens)!r}, "
+            f"special_token_ids={sorted(self.tokens.special)}, stop_token_ids={sorted(self.tokens.stop)})\n"
+            f"matcher = Matcher(Compiler(vocabulary).{call}({self.source()!r}))"
+        )
+
+    def with_tokens(self, kept: Sequence[int]) -> Case:
+        """The case with only the tokens ``kept``, renumbered in that order."""
+        number = {token: index for index, token in enumerate(kept)}
+        tokens = TokenList(
+            tuple(self.tokens.tokens[token] for token in kept),
+            frozenset(number[token] for token in kept if token in self.tokens.special),
+            frozenset(number[token] for token in kept if token in self.tokens.stop),
+        )
+        return replace(self, tokens=tokens)
+
+
+def draw(kind: Kind, seed: int) -> Case:
+    """The case of this kind and seed."""
+    rng = random.Random(f"{kind} {seed}")
+    if kind == "ebnf":
+        alphabet = draw_alphabet(rng)
+        grammar = draw_grammar(rng, alphabet)
+        return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar))
+    alphabet = draw_tag_alphabet(rng)
+    node = draw_node(rng, alphabet, Shapes())
+    return Case(kind, seed, node, draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node)))
+
+
+def fill(matcher: Matcher, size: int) -> tuple[frozenset[int], bool]:
+    """The allowed tokens of ``matcher`` and what ``fill_bitmask`` returned."""
+    row = np.full((size + 31) // 32, 0x5A5A5A5A, dtype=np.int32)
+    restricted = matcher.fill_bitmask(row)
+    return tokens_of(row), restricted
+
+
+def tokens_of(row: Row) -> frozenset[int]:
+    """The set bits of a mask row, past the vocabulary too."""
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return frozenset(int(token) for token in np.flatnonzero(bits))
+
+
+def random_walk(case: Case, matcher: Matcher, rng: random.Random, most: int) -> list[int]:
+    """Let ``matcher`` accept up to ``most`` random allowed tokens that do not stop it; returns them."""
+    walked: list[int] = []
+    for _ in range(most):
+        content = sorted(fill(matcher, case.tokens.size)[0] - case.tokens.stop)
+        if not content:
+            break
+        token = rng.choice(content)
+        assert matcher.accept_token(token)
+        walked.append(token)
+    return walked

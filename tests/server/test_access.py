@@ -1,0 +1,70 @@
+"""API keys, models, version."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+
+import server as package
+from tests.server.bodies import body
+from tests.server.running import running
+
+pytestmark = pytest.mark.anyio
+
+KEY = "s3cret-ключ"
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x"])
+async def test_wrong_key_is_a_401_with_openais_body(header: str | None) -> None:
+    headers = {} if header is None else {"authorization": header.encode("utf-8")}
+    async with running(api_key=KEY) as server:
+        answer = await server.http.post("/v1/chat/completions", json=body(), headers=headers)
+        models = await server.http.get("/v1/models", headers=headers)
+
+    for response in (answer, models):
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert response.json()["error"]["code"] == "invalid_api_key"
+        assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+    assert server.engine.requests == []
+
+
+async def test_right_key_is_let_in_and_operations_need_none() -> None:
+    headers = {"authorization": f"Bearer {KEY}".encode()}
+    async with running(api_key=KEY) as server:
+        answer = await server.http.post("/v1/chat/completions", json=body(), headers=headers)
+        open_paths = [await server.http.get(path) for path in ("/health", "/metrics", "/version")]
+
+    assert answer.status_code == 200
+    assert [response.status_code for response in open_paths] == [200, 200, 200]
+
+
+async def test_official_client_sees_authentication_error() -> None:
+    async with running(api_key="right") as server:
+        wrong = server.client.with_options(api_key="wrong")
+        with pytest.raises(openai.AuthenticationError):
+            await wrong.models.list()
+        assert [model.id async for model in server.client.models.list()] == ["scripted"]
+
+
+async def test_models_lists_the_one_model() -> None:
+    async with running(max_model_len=77) as server:
+        listed = (await server.http.get("/v1/models")).json()
+        single = (await server.http.get("/v1/models/scripted")).json()
+        unknown = await server.http.get("/v1/models/org/other")
+
+    assert listed == {"object": "list", "data": [single]}
+    assert isinstance(single.pop("created"), int)
+    assert single == {
+        "id": "scripted",
+        "object": "model",
+        "owned_by": "strictserve",
+        "max_model_len": 77,
+    }
+    assert unknown.status_code == 404
+    assert unknown.json()["error"]["code"] == "model_not_found"
+
+
+async def test_version_is_the_packages() -> None:
+    async with running() as server:
+        assert (await server.http.get("/version")).json() == {"version": package.__version__}
