@@ -196,6 +196,8 @@ class Compiler:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, cache_bytes: int = 256 << 20, limits: Limits = Limits()) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
         c_limits = ffi.new("ste_limits *")
         for name in Limits.__dataclass_fields__:
             setattr(c_limits, name, getattr(limits, name))
@@ -303,22 +305,25 @@ def _json_text(value: Any) -> str:
 
 def _row(row: Any, words: int) -> Any:
     """A writable pointer to one mask row; checks length and layout."""
-    buffer = _writable(row)
-    if len(buffer) != words * 4:
-        raise ValueError(f"a mask row has {words} 32-bit words, not {len(buffer)} bytes")
-    return ffi.cast("uint32_t *", buffer)
+    pointer, size = _writable(row)
+    if size != words * 4:
+        raise ValueError(f"a mask row has {words} 32-bit words, not {size} bytes")
+    return pointer
 
 
-def _writable(array: Any) -> Any:
+def _writable(array: Any) -> tuple[Any, int]:
+    """Address of a contiguous, writable array of 32-bit words, and its size in bytes."""
     if hasattr(array, "data_ptr"):  # a torch tensor
         if array.device.type != "cpu" or not array.is_contiguous():
             raise ValueError("expected a contiguous tensor on the CPU")
-        return ffi.buffer(ffi.cast("char *", array.data_ptr()), array.numel() * array.element_size())
-    return ffi.from_buffer("char[]", array, require_writable=True)
-
-
-def _pointer(buffer: Any, type_name: str) -> Any:
-    return ffi.cast(type_name, ffi.from_buffer(buffer))
+        if array.element_size() != 4:
+            raise ValueError(f"expected 32-bit words, not {array.dtype}")
+        return ffi.cast("uint32_t *", array.data_ptr()), array.numel() * 4
+    view = memoryview(array)
+    if view.itemsize != 4:
+        raise ValueError(f"expected 32-bit words, not elements of {view.itemsize} bytes")
+    buffer = ffi.from_buffer("uint32_t[]", array, require_writable=True)
+    return ffi.cast("uint32_t *", buffer), view.nbytes
 
 
 def _shape(array: Any) -> tuple[int, ...]:
@@ -339,6 +344,8 @@ class Matcher:
     __slots__ = ("_keep", "_ptr", "_words", "vocab_size")
 
     def __init__(self, grammar: Grammar, *, stop_token_ids: Iterable[int] | None = None) -> None:
+        if not isinstance(grammar, Grammar):
+            raise TypeError(f"expected a Grammar, not {type(grammar).__name__}")
         out, err = ffi.new("ste_matcher **"), ffi.new("ste_error *")
         size = grammar.vocabulary.vocab_size
         stop = ffi.NULL if stop_token_ids is None else _ids(stop_token_ids, size, "stop token")
@@ -464,6 +471,14 @@ class Matcher:
             _raise(n)
         return bytes(ffi.buffer(out, n))
 
+    def forced_tokens(self) -> list[int]:
+        """Tokens that spell the forced bytes, longest first, as many as no continuation can change."""
+        out = ffi.new("uint32_t[]", _FORCED_BYTES)
+        n = lib.ste_matcher_forced_tokens(self._ptr, out, _FORCED_BYTES)
+        if n < 0:
+            _raise(n)
+        return list(out[0:n])
+
     def fill_draft_tree(
         self, tokens: Sequence[int], first_child: Sequence[int], next_sibling: Sequence[int], bitmask: Any
     ) -> int:
@@ -490,7 +505,7 @@ class Matcher:
             raise ValueError(f"bitmask must have the shape ({n}, {self._words})")
         arrays = [ffi.new("int64_t[]", [int(v) for v in a]) for a in (tokens, first_child, next_sibling)]
         code = lib.ste_matcher_fill_draft_tree(
-            self._ptr, *arrays, n, ffi.cast("uint32_t *", _writable(bitmask)), self._words
+            self._ptr, *arrays, n, _writable(bitmask)[0], self._words
         )
         if code == lib.STE_ERR_ARGUMENT:
             raise ValueError("first_child and next_sibling do not describe a tree")
@@ -524,20 +539,14 @@ def fill_bitmask_batch(
     """
     n = len(matchers)
     rows, words = _shape(bitmask)
-    if indices is None:
-        if n > rows:
-            raise ValueError(f"{n} matchers for {rows} rows")
-        c_rows = ffi.NULL
-    else:
-        if len(indices) != n:
-            raise ValueError(f"{n} matchers but {len(indices)} indices")
-        c_rows = ffi.new("int64_t[]", [int(i) for i in indices])
-        for i in c_rows:
-            if not 0 <= i < rows:
-                raise ValueError(f"row {i} of {rows}")
+    if indices is None and n > rows:
+        raise ValueError(f"{n} matchers for {rows} rows")
+    if indices is not None and len(indices) != n:
+        raise ValueError(f"{n} matchers but {len(indices)} indices")
+    c_rows = _row_numbers(indices, rows)
     err = ffi.new("ste_error *")
     pointers = ffi.new("ste_matcher *[]", [m._ptr for m in matchers])
-    code = lib.ste_fill_batch(pointers, n, ffi.cast("uint32_t *", _writable(bitmask)), words, c_rows, err)
+    code = lib.ste_fill_batch(pointers, n, _writable(bitmask)[0], words, c_rows, err)
     if code:
         _raise(code, err)
 
@@ -556,7 +565,19 @@ def accept_token_batch(matchers: Sequence[Matcher], tokens: Sequence[int]) -> li
 _DTYPES = {"float32": lib.STE_FLOAT32, "float16": lib.STE_FLOAT16, "bfloat16": lib.STE_BFLOAT16}
 
 
-def apply_bitmask(logits: Any, bitmask: Any, indices: Sequence[int] | None = None) -> None:
+def _row_numbers(values: Sequence[int] | None, rows: int) -> Any:
+    if values is None:
+        return ffi.NULL
+    out = ffi.new("int64_t[]", [int(i) for i in values])
+    for i in out:
+        if not 0 <= i < rows:
+            raise ValueError(f"row {i} of {rows}")
+    return out
+
+
+def apply_bitmask(
+    logits: Any, bitmask: Any, indices: Sequence[int] | None = None, *, mask_indices: Sequence[int] | None = None
+) -> None:
     """Set the logits of forbidden tokens to minus infinity, in place, on the CPU.
 
     Args:
@@ -564,7 +585,9 @@ def apply_bitmask(logits: Any, bitmask: Any, indices: Sequence[int] | None = Non
             bfloat16 (numpy or torch); the last axis is contiguous.
         bitmask: int32 ``[masks, words]`` (or ``[words]``) with at least
             ``ceil(vocabulary / 32)`` words.
-        indices: Row of ``logits`` that each mask applies to; default 0, 1, 2, ...
+        indices: Rows of ``logits`` to mask, each with the row of ``bitmask`` of
+            the same number; default all.
+        mask_indices: Rows of ``bitmask`` to use for ``indices`` instead.
 
     Raises:
         ValueError: Shapes that do not fit. Nothing was written.
@@ -584,18 +607,23 @@ def apply_bitmask(logits: Any, bitmask: Any, indices: Sequence[int] | None = Non
         raise TypeError(f"a bitmask must be int32, not {bitmask.dtype}")
     pointer, stride = _strided(logits, writable=True)
     mask_pointer, mask_stride = _strided(bitmask, writable=False)
-    c_rows = ffi.NULL
-    if indices is not None:
-        if len(indices) != masks:
-            raise ValueError(f"{masks} masks but {len(indices)} indices")
-        c_rows = ffi.new("int64_t[]", [int(i) for i in indices])
-        for i in c_rows:
-            if not 0 <= i < rows:
-                raise ValueError(f"row {i} of {rows}")
-    elif masks > rows:
+    if indices is None and masks > rows:
         raise ValueError(f"{masks} masks for {rows} rows of logits")
+    if mask_indices is None:
+        mask_indices = indices
+    count = masks if mask_indices is None else len(mask_indices)
+    if count != (masks if indices is None else len(indices)):
+        raise ValueError(f"{count} mask rows for another number of rows of logits")
     code = lib.ste_apply_bitmask(
-        _DTYPES[dtype], pointer, stride, size, ffi.cast("uint32_t *", mask_pointer), mask_stride, c_rows, masks
+        _DTYPES[dtype],
+        pointer,
+        stride,
+        size,
+        ffi.cast("uint32_t *", mask_pointer),
+        mask_stride,
+        _row_numbers(indices, rows),
+        _row_numbers(mask_indices, masks),
+        count,
     )
     if code:
         _raise(code)

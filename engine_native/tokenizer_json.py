@@ -8,7 +8,7 @@ A fast tokenizer (``tokenizer.json``) spells tokens in one of two ways:
 * byte fallback (SentencePiece): U+2581 is a space, ``<0xNN>`` is one byte, all
   else is UTF-8.
 
-Added tokens are spelled as themselves in both. Sources: the ``decoder`` and
+Special tokens are spelled as themselves in both. Sources: the ``decoder`` and
 ``added_tokens`` sections of the files; ``tokenizers`` decoders ``ByteLevel``,
 ``ByteFallback`` and ``Replace``.
 """
@@ -55,6 +55,17 @@ def _space_pieces(document: dict[str, Any]) -> bool:
     return False
 
 
+def _decode(piece: str, table: dict[str, int] | None, spaces: bool) -> bytes:
+    if table is not None:
+        try:
+            return bytes([table[c] for c in piece])
+        except KeyError:  # not spelled in the table's alphabet: as written
+            return piece.encode()
+    if match := _BYTE_PIECE.match(piece):
+        return bytes([int(match.group(1), 16)])
+    return (piece.replace("\u2581", " ") if spaces else piece).encode()
+
+
 def read_tokens(document: dict[str, Any], vocab_size: int | None = None) -> tuple[list[bytes], set[int]]:
     """Token bytes by id, and the ids of special tokens.
 
@@ -69,6 +80,8 @@ def read_tokens(document: dict[str, Any], vocab_size: int | None = None) -> tupl
     Raises:
         ValueError: The file has no vocabulary of a known form.
     """
+    if not isinstance(document, dict):
+        raise ValueError("tokenizer.json is not an object")
     model = document.get("model")
     vocab = model.get("vocab") if isinstance(model, dict) else None
     if isinstance(vocab, list):  # Unigram: [[piece, score], ...]
@@ -84,22 +97,9 @@ def read_tokens(document: dict[str, Any], vocab_size: int | None = None) -> tupl
     tokens = [b""] * size
     table = _byte_level_table() if _is_byte_level(document) else None
     spaces = _space_pieces(document)
-    for piece, token in pieces.items():
-        if token >= size or token in added:
-            continue
-        if table is not None:
-            try:
-                tokens[token] = bytes([table[c] for c in piece])
-            except KeyError:  # not spelled in the table's alphabet: as written
-                tokens[token] = piece.encode()
-        elif match := _BYTE_PIECE.match(piece):
-            tokens[token] = bytes([int(match.group(1), 16)])
-        else:
-            tokens[token] = (piece.replace("\u2581", " ") if spaces else piece).encode()
-    special = set()
-    for token, entry in added.items():
+    special = {token for token, entry in added.items() if entry.get("special") and token < size}
+    spelled = {**{token: piece for piece, token in pieces.items()}, **{t: e["content"] for t, e in added.items()}}
+    for token, piece in spelled.items():
         if token < size:
-            tokens[token] = entry["content"].encode()
-            if entry.get("special"):
-                special.add(token)
+            tokens[token] = piece.encode() if token in special else _decode(piece, table, spaces)
     return tokens, special

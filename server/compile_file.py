@@ -9,7 +9,6 @@ from typing import Any
 
 from engine_native import Compiler, EngineError, Grammar, Vocabulary
 from server.engines.scripted import byte_vocabulary
-from server.metrics import cache_levels
 
 
 def compile_file(path: Path, tokenizer: Path | None) -> tuple[int, list[str]]:
@@ -59,7 +58,7 @@ def _compile(compiler: Compiler, document: Any, text: str) -> Grammar:
 
 def _error_line(path: Path, error: EngineError) -> str:
     place = error.path or "the root"
-    offset = "" if error.offset is None else f", byte {error.offset}"
+    offset = f", byte {error.offset}" if error.offset else ""
     return f"{path}: at {place}{offset}: {error.message} ({type(error).__name__})"
 
 
@@ -70,7 +69,7 @@ def _report(path: Path, kind: str, grammar: Grammar, seconds: float, stats: dict
         f"grammar size: {grammar.memory_bytes} bytes",
     ]
     lines.extend(f"note: {note}" for note in grammar.notes)
-    for level, (hits, misses) in cache_levels(stats).items():
-        lines.append(f"cache {level}: {hits:.0f} hits, {misses:.0f} misses")
+    for level, counts in stats["levels"].items():
+        lines.append(f"cache {level}: {counts['hits']} hits, {counts['misses']} misses")
     lines.append(f"compiler holds: {stats['bytes']} bytes")
     return lines

@@ -25,21 +25,21 @@ log = logging.getLogger("strictserve")
 
 
 class ApiError(Exception):
-    """An answer other than 200. `status` is the HTTP status; the rest is OpenAI's error object."""
+    """An answer other than 200. `status` is the HTTP status, `kind` the error object's `type`."""
 
     def __init__(
         self,
         message: str,
         *,
         status: int = 400,
-        type: str = "invalid_request_error",
+        kind: str = "invalid_request_error",
         param: str | None = None,
         code: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
-        self.type = type
+        self.kind = kind
         self.param = param
         self.code = code
 
@@ -48,7 +48,7 @@ class ApiError(Exception):
         return {
             "error": {
                 "message": self.message,
-                "type": self.type,
+                "type": self.kind,
                 "param": self.param,
                 "code": self.code,
             }
@@ -75,7 +75,7 @@ def unavailable() -> ApiError:
     return ApiError(
         "the engine cannot generate at the moment",
         status=503,
-        type="server_error",
+        kind="server_error",
         code="engine_unavailable",
     )
 
@@ -85,7 +85,7 @@ def internal() -> ApiError:
     return ApiError(
         "the server had an error while processing the request",
         status=500,
-        type="server_error",
+        kind="server_error",
         code="internal_error",
     )
 
@@ -106,7 +106,7 @@ def install(app: FastAPI) -> None:
         return ApiError(
             f"{request.method} {request.url.path}: {error.detail}",
             status=error.status_code,
-            type=kind,
+            kind=kind,
             code=_HTTP_CODES.get(error.status_code),
         ).response()
 

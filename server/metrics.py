@@ -98,32 +98,19 @@ class _CompilerCollector(Collector):
         misses = CounterMetricFamily(
             "strictserve_cache_misses", "Cache misses of the compiler by level.", labels=["level"]
         )
-        for level, counts in cache_levels(stats).items():
-            hits.add_metric([level], counts[0])
-            misses.add_metric([level], counts[1])
+        for level, counts in stats["levels"].items():
+            hits.add_metric([level], counts["hits"])
+            misses.add_metric([level], counts["misses"])
         yield hits
         yield misses
         yield GaugeMetricFamily(
             "strictserve_grammars_alive",
             "Compiled grammars held.",
-            value=_number(stats, "grammars"),
+            value=stats["grammars"],
         )
-        yield GaugeMetricFamily("strictserve_cache_bytes", "Bytes held by the compiler.", value=_number(stats, "bytes"))
+        yield GaugeMetricFamily("strictserve_cache_bytes", "Bytes held by the compiler.", value=stats["bytes"])
         yield CounterMetricFamily(
             "strictserve_cache_evictions",
             "Cache entries dropped.",
-            value=_number(stats, "evictions"),
+            value=stats["evictions"],
         )
-
-
-def cache_levels(stats: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """level -> (hits, misses), from the entries of `stats` that are such levels."""
-    return {
-        level: (float(entry["hits"]), float(entry["misses"]))
-        for level, entry in stats.items()
-        if isinstance(entry, Mapping) and "hits" in entry and "misses" in entry
-    }
-
-
-def _number(stats: Mapping[str, Any], key: str) -> float:
-    return float(stats[key])

@@ -23,7 +23,7 @@ T = TypeVar("T")
 DONE = b"data: [DONE]\n\n"
 
 
-class ClientGone(Exception):
+class ClientGone(Exception):  # noqa: N818 - an event, not a fault
     """The client closed its connection before the answer was complete."""
 
 

@@ -39,7 +39,7 @@ UNBOUNDED = -1
 """`Repeat.max` for "any number"."""
 
 
-class InvalidTag(ValueError):
+class InvalidTagError(ValueError):
     """The value is not a structural tag. `path` is a JSON pointer (RFC 6901) into it."""
 
     def __init__(self, message: str, path: str) -> None:
@@ -221,12 +221,12 @@ class StructuralTag(_Node):
         """Compact JSON; fields that have their default are left out.
 
         Raises:
-            InvalidTag: formats or a schema are nested deeper than pydantic's about 250 levels.
+            InvalidTagError: formats or a schema are nested deeper than pydantic's about 250 levels.
         """
         try:
             plain = self.model_dump(mode="json")
         except PydanticSerializationError as error:
-            raise InvalidTag("nested too deeply", "") from error
+            raise InvalidTagError("nested too deeply", "") from error
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -234,16 +234,16 @@ class StructuralTag(_Node):
         """The tag in JSON text or in its parsed form.
 
         Raises:
-            InvalidTag: with the place of the first mistake.
+            InvalidTagError: with the place of the first mistake.
         """
         if not isinstance(value, str):
             return _validated(cls, value)
         try:
             return _validated(cls, json.loads(value))
         except RecursionError:
-            raise InvalidTag("nested too deeply", "") from None
+            raise InvalidTagError("nested too deeply", "") from None
         except json.JSONDecodeError as error:
-            raise InvalidTag(f"not JSON: {error.msg} at character {error.pos}", "") from error
+            raise InvalidTagError(f"not JSON: {error.msg} at character {error.pos}", "") from error
 
 
 class _LegacyItem(BaseModel):
@@ -266,7 +266,7 @@ def from_legacy(value: Mapping[str, Any]) -> StructuralTag:
     """The older shape, `structures` of begin, schema and end plus `triggers`, as triggered tags.
 
     Raises:
-        InvalidTag: with the place of the first mistake, in the older shape.
+        InvalidTagError: with the place of the first mistake, in the older shape.
     """
     legacy = _validated(_LegacyTag, value)
     tags = tuple(
@@ -283,7 +283,7 @@ def _validated(model: type[M], value: Any) -> M:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise InvalidTag(_message(first["type"], first["msg"]), _pointer(first["type"], first["loc"])) from error
+        raise InvalidTagError(_message(first["type"], first["msg"]), _pointer(first["type"], first["loc"])) from error
 
 
 def _message(kind: str, message: str) -> str:

@@ -158,6 +158,9 @@ int ste_matcher_is_terminated(ste_matcher *matcher);
 int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
 /* Bytes that must come next, at most capacity; returns their number. */
 int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);
+/* Tokens that spell the forced bytes, longest first, at most capacity: as many as stay the same
+ * whatever comes after them.  A single special token that must come counts too. */
+int64_t ste_matcher_forced_tokens(ste_matcher *matcher, uint32_t *tokens, size_t capacity);
 /* Row i is the mask after the path of draft tokens from the root to node i; rows of
  * nodes that the grammar refuses are 0.  Node 0 is the root and is taken as
  * already accepted.  first_child and next_sibling hold node numbers or -1.
@@ -173,10 +176,10 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
 #define STE_FLOAT32 0
 #define STE_FLOAT16 1
 #define STE_BFLOAT16 2
-/* Set logits of forbidden tokens to minus infinity.  Row i of the mask applies to
- * logits row rows[i] (NULL: i); strides count elements, and words for the mask. */
+/* Set logits of forbidden tokens to minus infinity: n times, mask row mask_rows[i] applies to
+ * logits row rows[i] (NULL: i, for both); strides count elements, and words for the mask. */
 int ste_apply_bitmask(int dtype, void *logits, uint64_t row_stride, uint32_t vocab_size, const uint32_t *bitmask,
-                      uint64_t mask_stride, const int64_t *rows, uint32_t n);
+                      uint64_t mask_stride, const int64_t *rows, const int64_t *mask_rows, uint32_t n);
 /* Which apply kernel runs: "avx512", "avx2" or "scalar"; force < 0 asks only, 0/1/2 caps the level (tests). */
 const char *ste_apply_kernel(int force);
 /* cffi: end */

@@ -104,11 +104,11 @@ static void apply16(const kernel *k, uint16_t *logits, uint32_t vocab_size, cons
 }
 
 int ste_apply_bitmask(int dtype, void *logits, uint64_t row_stride, uint32_t vocab_size, const uint32_t *bitmask,
-                      uint64_t mask_stride, const int64_t *rows, uint32_t n) {
+                      uint64_t mask_stride, const int64_t *rows, const int64_t *mask_rows, uint32_t n) {
     if (dtype < STE_FLOAT32 || dtype > STE_BFLOAT16) return STE_ERR_ARGUMENT;
     kernel k = choose(level_cap);
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t *mask = bitmask + (size_t)i * mask_stride;
+        const uint32_t *mask = bitmask + (size_t)(mask_rows == NULL ? (int64_t)i : mask_rows[i]) * mask_stride;
         size_t at = (size_t)(rows == NULL ? (int64_t)i : rows[i]) * row_stride;
         if (dtype == STE_FLOAT32)
             apply32(&k, (uint32_t *)logits + at, vocab_size, mask);

@@ -4,72 +4,116 @@
  * suffix of the text that begins a pattern, the phase says which continuation
  * bytes the current character still needs, so that the text is valid UTF-8.
  * Text may end wherever a character ends and no pattern is complete.  Where a
- * pattern completes, its `then` is the only way on (a pattern without one is
- * excluded); then text again, or the end.
+ * pattern completes, its `then` is the only way on (of several that complete
+ * together, each); an excluded pattern that completes wins over everything.
+ * After `then` comes text again, or the end.
  *
- * Special tokens are symbols of the alphabet: they occur only inside patterns. */
+ * Special tokens are symbols of the alphabet and never free text: a state whose
+ * suffix contains one may neither end the text nor be left in a way that drops
+ * the token from the suffix. */
 #include "expr.h"
 
 typedef struct ac_state {
-    uint32_t fail, parent, symbol;
-    uint32_t pattern;  /* that completes here, by itself or through fail links; UINT32_MAX is none */
+    uint32_t fail, parent, symbol, first_child, n_children;
+    uint32_t tokens;   /* special tokens in the suffix */
+    uint32_t pattern;  /* first of those that are exactly the suffix, + 1; 0 is none */
+    uint32_t output;   /* the nearest state along fail links, itself included, with a pattern; 0 is none */
     bool excluded;
 } ac_state;
 
 typedef struct ac {
     arena *mem;
     VEC(ac_state) states;
-    VEC(fsm_edge) next; /* from, symbol, symbol, to */
+    uint32_t *next_pattern; /* patterns with equal symbols, + 1 */
+    uint32_t *table, mask;  /* (state, symbol) -> child */
+    uint32_t *children;     /* states by parent */
 } ac;
 
-static uint32_t ac_child(const ac *a, uint32_t s, uint32_t symbol) {
-    for (uint32_t i = 0; i < a->next.n; i++)
-        if (a->next.at[i].from == s && a->next.at[i].lo == symbol) return a->next.at[i].to;
-    return UINT32_MAX;
+#define AC_DEAD UINT32_MAX
+
+static uint32_t ac_slot(const ac *a, uint32_t s, uint32_t symbol) {
+    uint32_t slot = (uint32_t)hash_mix(s, symbol) & a->mask;
+    while (a->table[slot] != 0) {
+        const ac_state *c = &a->states.at[a->table[slot]];
+        if (c->parent == s && c->symbol == symbol) break;
+        slot = (slot + 1) & a->mask;
+    }
+    return slot;
 }
 
+/* The state after one more symbol; AC_DEAD if that would make a special token free text. */
 static uint32_t ac_step(const ac *a, uint32_t s, uint32_t symbol) {
+    uint32_t tokens = a->states.at[s].tokens;
     for (;;) {
-        uint32_t to = ac_child(a, s, symbol);
-        if (to != UINT32_MAX) return to;
-        if (s == 0) return 0;
+        uint32_t to = a->table[ac_slot(a, s, symbol)];
+        if (to != 0) return to;
+        if (s == 0) return tokens != 0 || sym_is_token(symbol) ? AC_DEAD : 0;
+        s = a->states.at[s].fail;
+        if (a->states.at[s].tokens != tokens) return AC_DEAD;
+    }
+}
+
+/* As ac_step, without regard to tokens: for the fail links. */
+static uint32_t ac_fail(const ac *a, uint32_t s, uint32_t symbol) {
+    for (;;) {
+        uint32_t to = a->table[ac_slot(a, s, symbol)];
+        if (to != 0 || s == 0) return to;
         s = a->states.at[s].fail;
     }
 }
 
 static void ac_build(ac *a, const expr *e) {
-    vec_push(a->mem, &a->states, (ac_state){.pattern = UINT32_MAX});
+    uint32_t total = 0, size = 64;
+    for (uint32_t p = 0; p < e->n; p++) total += e->u.dispatch.patterns[p].n;
+    while (size < total * 2 + 2) size *= 2;
+    a->table = arena_alloc(a->mem, size, sizeof *a->table);
+    a->mask = size - 1;
+    a->next_pattern = arena_alloc(a->mem, e->n + 1, sizeof *a->next_pattern);
+    vec_push(a->mem, &a->states, (ac_state){0});
     for (uint32_t p = 0; p < e->n; p++) {
         const dispatch_pattern *pattern = &e->u.dispatch.patterns[p];
         uint32_t s = 0;
         for (uint32_t i = 0; i < pattern->n; i++) {
-            uint32_t to = ac_child(a, s, pattern->symbols[i]);
-            if (to == UINT32_MAX) {
-                to = a->states.n;
-                vec_push(a->mem, &a->states, (ac_state){.parent = s, .symbol = pattern->symbols[i], .pattern = UINT32_MAX});
-                vec_push(a->mem, &a->next, (fsm_edge){s, pattern->symbols[i], pattern->symbols[i], to});
+            uint32_t symbol = pattern->symbols[i], slot = ac_slot(a, s, symbol);
+            if (a->table[slot] == 0) {
+                a->table[slot] = a->states.n;
+                uint32_t tokens = a->states.at[s].tokens + sym_is_token(symbol);
+                vec_push(a->mem, &a->states, (ac_state){.parent = s, .symbol = symbol, .tokens = tokens});
+                a->states.at[s].n_children++;
             }
-            s = to;
+            s = a->table[slot];
         }
-        if (pattern->then == NULL)
-            a->states.at[s].excluded = true;
-        else
-            a->states.at[s].pattern = p;
+        ac_state *end = &a->states.at[s];
+        if (pattern->then == NULL) {
+            end->excluded = true;
+        } else {
+            a->next_pattern[p] = end->pattern;
+            end->pattern = p + 1;
+        }
     }
-    /* Fail links in order of depth: states of one pattern are numbered in rising depth, but
-     * patterns follow each other, so go level by level. */
-    VEC(uint32_t) queue = {0};
-    for (uint32_t i = 0; i < a->next.n; i++)
-        if (a->next.at[i].from == 0) vec_push(a->mem, &queue, a->next.at[i].to);
-    for (uint32_t q = 0; q < queue.n; q++) {
-        uint32_t s = queue.at[q];
+    uint32_t n = a->states.n;
+    a->children = arena_alloc(a->mem, n, sizeof *a->children);
+    for (uint32_t s = 0, at = 0; s < n; s++) {
+        a->states.at[s].first_child = at;
+        at += a->states.at[s].n_children;
+        a->states.at[s].n_children = 0;
+    }
+    for (uint32_t s = 1; s < n; s++) {
+        ac_state *parent = &a->states.at[a->states.at[s].parent];
+        a->children[parent->first_child + parent->n_children++] = s;
+    }
+    uint32_t *queue = arena_alloc(a->mem, n, sizeof *queue), head = 0, tail = 1; /* level by level from the root */
+    while (head < tail) {
+        uint32_t s = queue[head++];
         ac_state *state = &a->states.at[s];
-        if (state->parent != 0) state->fail = ac_step(a, a->states.at[state->parent].fail, state->symbol);
-        const ac_state *f = &a->states.at[state->fail];
-        state->excluded = state->excluded || f->excluded;
-        if (state->pattern == UINT32_MAX) state->pattern = f->pattern;
-        for (uint32_t i = 0; i < a->next.n; i++)
-            if (a->next.at[i].from == s) vec_push(a->mem, &queue, a->next.at[i].to);
+        if (s != 0) {
+            if (state->parent != 0) state->fail = ac_fail(a, a->states.at[state->parent].fail, state->symbol);
+            const ac_state *fail = &a->states.at[state->fail];
+            state->excluded = state->excluded || fail->excluded;
+            /* A shorter pattern counts only if it holds all special tokens of the suffix. */
+            state->output = state->pattern != 0 ? s : fail->tokens == state->tokens ? fail->output : 0;
+        }
+        for (uint32_t i = 0; i < state->n_children; i++) queue[tail++] = a->children[state->first_child + i];
     }
 }
 
@@ -86,9 +130,13 @@ static const struct {
 };
 
 typedef struct dispatcher {
+    builder *b;
+    const expr *e;
     ac a;
     fsm *f;
-    uint32_t *number; /* (state, phase) -> state of f + 1 */
+    uint32_t to;
+    uint32_t *number; /* (state, phase) -> state of f, + 1 */
+    uint32_t *begin;  /* of each pattern's `then`, + 1 */
     VEC(uint32_t) queue;
 } dispatcher;
 
@@ -101,49 +149,71 @@ static uint32_t text_state(dispatcher *d, uint32_t s, uint32_t phase) {
     return d->number[key] - 1;
 }
 
+/* Every pattern that completes in s goes on with its `then`. */
+static void add_completions(dispatcher *d, uint32_t s, uint32_t at) {
+    for (; s != 0; s = d->a.states.at[d->a.states.at[s].fail].output) {
+        for (uint32_t p = d->a.states.at[s].pattern; p != 0; p = d->a.next_pattern[p - 1]) {
+            if (d->begin[p - 1] == 0) {
+                d->begin[p - 1] = fsm_state(d->f) + 1;
+                uint32_t end = d->e->u.dispatch.loop ? text_state(d, 0, 0) : d->to;
+                expr_build(d->b, d->e->u.dispatch.patterns[p - 1].then, d->f, d->begin[p - 1] - 1, end);
+            }
+            fsm_empty_add(d->f, at, d->begin[p - 1] - 1);
+        }
+        if (d->a.states.at[d->a.states.at[s].fail].tokens != d->a.states.at[s].tokens) break;
+    }
+}
+
+static void add_bytes(dispatcher *d, uint32_t s, uint32_t phase, uint32_t at) {
+    for (uint32_t k = 0; k < sizeof utf8_steps / sizeof *utf8_steps; k++) {
+        if (utf8_steps[k].phase != phase) continue;
+        uint32_t run = utf8_steps[k].lo, run_to = UINT32_MAX;
+        for (uint32_t byte = run; byte <= (uint32_t)utf8_steps[k].hi + 1; byte++) {
+            uint32_t next = UINT32_MAX;
+            if (byte <= utf8_steps[k].hi) {
+                uint32_t t = ac_step(&d->a, s, byte);
+                if (t != AC_DEAD && !d->a.states.at[t].excluded) next = text_state(d, t, utf8_steps[k].to);
+            }
+            if (next != run_to || byte > utf8_steps[k].hi) {
+                if (run_to != UINT32_MAX) fsm_edge_add(d->f, at, run, byte - 1, run_to);
+                run = byte;
+                run_to = next;
+            }
+        }
+    }
+}
+
+/* Special tokens with equal text are one symbol of the automaton; each of them has its edge. */
+static void add_tokens(dispatcher *d, uint32_t s, uint32_t at) {
+    uint32_t tokens = d->a.states.at[s].tokens;
+    for (uint32_t from = s;; from = d->a.states.at[from].fail) {
+        const ac_state *state = &d->a.states.at[from];
+        if (state->tokens != tokens) break;
+        for (uint32_t i = 0; i < state->n_children; i++) {
+            uint32_t child = d->a.children[state->first_child + i], symbol = d->a.states.at[child].symbol;
+            /* The longest suffix decides: skip what a longer one has dealt with. */
+            if (!sym_is_token(symbol) || ac_step(&d->a, s, symbol) != child || d->a.states.at[child].excluded) continue;
+            for (uint32_t t = symbol - SYM_TOKEN; t != TRIE_NO_TOKEN; t = d->b->vocab->specials.next_same[t])
+                fsm_edge_add(d->f, at, SYM_TOKEN + t, SYM_TOKEN + t, text_state(d, child, 0));
+        }
+        if (from == 0) break;
+    }
+}
+
 void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
-    dispatcher d = {.a = {.mem = &b->w->mem}, .f = f};
+    dispatcher d = {.b = b, .e = e, .a = {.mem = &b->w->mem}, .f = f, .to = to};
     ac_build(&d.a, e);
-    uint32_t n = d.a.states.n;
-    d.number = arena_alloc(&b->w->mem, (size_t)n * PHASES, sizeof *d.number);
-    uint32_t *begin = arena_alloc(&b->w->mem, e->n + 1, sizeof *begin); /* of each pattern's `then`, + 1 */
+    d.number = arena_alloc(&b->w->mem, (size_t)d.a.states.n * PHASES, sizeof *d.number);
+    d.begin = arena_alloc(&b->w->mem, e->n + 1, sizeof *d.begin);
     fsm_empty_add(f, from, text_state(&d, 0, 0));
     for (uint32_t q = 0; q < d.queue.n; q++) {
         uint32_t s = d.queue.at[q] / PHASES, phase = d.queue.at[q] % PHASES, at = d.number[d.queue.at[q]] - 1;
-        const ac_state *state = &d.a.states.at[s];
-        if (phase == 0 && state->pattern != UINT32_MAX) {
-            uint32_t p = state->pattern;
-            if (begin[p] == 0) {
-                begin[p] = fsm_state(f) + 1;
-                uint32_t end = e->u.dispatch.loop ? text_state(&d, 0, 0) : to;
-                expr_build(b, e->u.dispatch.patterns[p].then, f, begin[p] - 1, end);
-            }
-            fsm_empty_add(f, at, begin[p] - 1);
+        if (phase == 0 && d.a.states.at[s].output != 0) {
+            add_completions(&d, d.a.states.at[s].output, at);
             continue;
         }
-        if (phase == 0) fsm_empty_add(f, at, to);
-        for (uint32_t k = 0; k < sizeof utf8_steps / sizeof *utf8_steps; k++) {
-            if (utf8_steps[k].phase != phase) continue;
-            uint32_t run = utf8_steps[k].lo, run_to = UINT32_MAX;
-            for (uint32_t byte = run; byte <= (uint32_t)utf8_steps[k].hi + 1; byte++) {
-                uint32_t next = UINT32_MAX;
-                if (byte <= utf8_steps[k].hi) {
-                    uint32_t t = ac_step(&d.a, s, byte);
-                    if (!d.a.states.at[t].excluded) next = text_state(&d, t, utf8_steps[k].to);
-                }
-                if (next != run_to || byte > utf8_steps[k].hi) {
-                    if (run_to != UINT32_MAX) fsm_edge_add(f, at, run, byte - 1, run_to);
-                    run = byte;
-                    run_to = next;
-                }
-            }
-        }
-        for (uint32_t i = 0; phase == 0 && i < d.a.next.n; i++) {
-            uint32_t symbol = d.a.next.at[i].lo;
-            if (!sym_is_token(symbol)) continue;
-            uint32_t t = ac_step(&d.a, s, symbol);
-            if (t == 0 || d.a.states.at[t].excluded) continue; /* a special token is never free text */
-            fsm_edge_add(f, at, symbol, symbol, text_state(&d, t, 0));
-        }
+        if (phase == 0 && d.a.states.at[s].tokens == 0) fsm_empty_add(f, at, to);
+        add_bytes(&d, s, phase, at);
+        if (phase == 0) add_tokens(&d, s, at);
     }
 }

@@ -256,6 +256,7 @@ static expr *read_sequence(ebnf_reader *r) {
         if (r->at >= r->n || peek(r) == '|' || peek(r) == ')' || at_definition(r)) break;
         vec_push(&r->b->w->mem, &parts, read_repeats(r, read_element(r)));
     }
+    if (parts.n == 0) bad(r, "expected a literal, a class, a rule name or '('"); /* "" is the empty text */
     return expr_sequence(r->b, parts.at, parts.n);
 }
 

@@ -353,6 +353,51 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     return out;
 }
 
+/* ---- difference: the product of a with the complement of b ---- */
+
+typedef struct difference {
+    const fsm *a, *b;
+    fsm *out;
+    uint32_t *number; /* (state of a, state of b or the one past its last: dead) -> state of out, + 1 */
+    VEC(fsm_empty) queue;
+} difference;
+
+static uint32_t difference_state(difference *d, uint32_t a, uint32_t b) {
+    size_t key = (size_t)a * (fsm_size(d->b) + 1) + b;
+    if (d->number[key] == 0) {
+        uint32_t s = d->queue.n == 0 ? d->out->start : fsm_state(d->out);
+        d->number[key] = s + 1;
+        d->out->final.at[s] = d->a->final.at[a] && (b == fsm_size(d->b) || !d->b->final.at[b]);
+        vec_push(&d->out->w->mem, &d->queue, (fsm_empty){a, b});
+    }
+    return d->number[key] - 1;
+}
+
+fsm *fsm_difference(const fsm *a, const fsm *b) {
+    work *w = a->w;
+    difference d = {.a = a, .b = b, .out = fsm_new(w)};
+    uint32_t dead = fsm_size(b);
+    d.number = arena_alloc(&w->mem, (size_t)fsm_size(a) * (dead + 1), sizeof *d.number);
+    difference_state(&d, a->start, b->start);
+    for (uint32_t q = 0; q < d.queue.n; q++) {
+        uint32_t sa = d.queue.at[q].from, sb = d.queue.at[q].to, at = difference_state(&d, sa, sb);
+        for (uint32_t e = a->first[sa]; e < a->first[sa + 1]; e++) {
+            fsm_edge g = a->edges.at[e];
+            uint32_t k = sb == dead ? 0 : b->first[sb], end = sb == dead ? 0 : b->first[sb + 1];
+            for (uint32_t lo = g.lo; lo <= g.hi;) {
+                while (k < end && b->edges.at[k].hi < lo) k++;
+                bool inside = k < end && b->edges.at[k].lo <= lo;
+                uint32_t hi = inside ? b->edges.at[k].hi : k < end ? b->edges.at[k].lo - 1 : g.hi;
+                if (hi > g.hi) hi = g.hi;
+                fsm_edge_add(d.out, at, lo, hi, difference_state(&d, g.to, inside ? b->edges.at[k].to : dead));
+                lo = hi + 1;
+            }
+        }
+    }
+    fsm_index(d.out);
+    return d.out;
+}
+
 /* ---- minimise ---- */
 
 typedef struct merger {

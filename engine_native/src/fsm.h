@@ -67,6 +67,8 @@ fsm *fsm_determinise(fsm *f);
 /* Keep states that reach a final one along edges that keep(ctx, edge) admits, and those edges;
  * NULL if the language is empty.  Needs an indexed fsm without empty edges. */
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx);
+/* Texts of a that are none of b.  Both deterministic and indexed, over bytes. */
+fsm *fsm_difference(const fsm *a, const fsm *b);
 /* Merge equal states and number them breadth first.  Needs an indexed fsm without empty edges. */
 fsm *fsm_minimise(fsm *f);
 

@@ -5,30 +5,6 @@
 
 static const char short_from[] = "\"\\\b\f\n\r\t", short_to[] = "\"\\bfnrt";
 
-const char *json_quote(builder *b, const char *s, size_t n, size_t *length) {
-    static const char hex[] = "0123456789abcdef";
-    char *out = arena_alloc(&b->w->mem, n + 1, 6);
-    size_t k = 0;
-    out[k++] = '"';
-    for (size_t i = 0; i < n; i++) {
-        const char *p = s[i] == 0 ? NULL : strchr(short_from, s[i]);
-        if (p != NULL) {
-            out[k++] = '\\';
-            out[k++] = short_to[p - short_from];
-        } else if ((uint8_t)s[i] < 0x20) {
-            memcpy(out + k, "\\u00", 4);
-            out[k + 4] = hex[(uint8_t)s[i] >> 4];
-            out[k + 5] = hex[s[i] & 15];
-            k += 6;
-        } else {
-            out[k++] = s[i];
-        }
-    }
-    out[k++] = '"';
-    *length = k;
-    return out;
-}
-
 /* Raw characters: everything but controls, the quote and the backslash. */
 static void add_raw(fsm *f, uint32_t from, uint32_t to) {
     fsm_utf8_add(f, from, 0x20, '"' - 1, to);
@@ -54,19 +30,11 @@ static uint32_t add_hex_run(fsm *f, uint32_t from, uint32_t digits) {
     return from;
 }
 
-static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
-    uint32_t escape = fsm_state(f), u = fsm_state(f);
-    fsm_edge_add(f, from, '\\', '\\', escape);
-    for (const char *c = "\"\\/bfnrt"; *c != 0; c++) fsm_edge_add(f, escape, (uint8_t)*c, (uint8_t)*c, to);
-    fsm_edge_add(f, escape, 'u', 'u', u);
-    uint32_t plain = fsm_state(f), d = fsm_state(f);
-    add_hex(f, u, 0, 12, plain);
-    add_hex(f, u, 14, 15, plain);
+/* From after "\u": D000 .. D7FF (two digits left after the second), and surrogate pairs. */
+static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
+    uint32_t d = fsm_state(f), high = fsm_state(f), low = fsm_state(f), low2 = fsm_state(f);
     add_hex(f, u, 13, 13, d);
-    fsm_empty_add(f, add_hex_run(f, plain, 3), to);
-    uint32_t below = fsm_state(f), high = fsm_state(f);
-    add_hex(f, d, 0, 7, below); /* D000 .. D7FF */
-    fsm_empty_add(f, add_hex_run(f, below, 2), to);
+    add_hex(f, d, 0, 7, two_left);
     add_hex(f, d, 8, 11, high); /* D800 .. DBFF, then DC00 .. DFFF */
     uint32_t at = add_hex_run(f, high, 2);
     for (const char *c = "\\u"; *c != 0; c++) {
@@ -74,10 +42,21 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
         fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
         at = next;
     }
-    uint32_t low = fsm_state(f), low2 = fsm_state(f);
     add_hex(f, at, 13, 13, low);
     add_hex(f, low, 12, 15, low2);
     fsm_empty_add(f, add_hex_run(f, low2, 2), to);
+}
+
+static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
+    uint32_t escape = fsm_state(f), u = fsm_state(f), three_left = fsm_state(f);
+    fsm_edge_add(f, from, '\\', '\\', escape);
+    for (const char *c = "\"\\/bfnrt"; *c != 0; c++) fsm_edge_add(f, escape, (uint8_t)*c, (uint8_t)*c, to);
+    fsm_edge_add(f, escape, 'u', 'u', u);
+    add_hex(f, u, 0, 12, three_left);
+    add_hex(f, u, 14, 15, three_left);
+    uint32_t two_left = add_hex_run(f, three_left, 1);
+    fsm_empty_add(f, add_hex_run(f, two_left, 2), to);
+    add_surrogates(f, u, two_left, to);
 }
 
 fsm *json_char_automaton(work *w) {
@@ -100,98 +79,98 @@ fsm *json_string_automaton(work *w) {
     return f;
 }
 
-static fsm *canonical_string_automaton(work *w) {
+/* \uXXXX for one code unit. */
+static uint32_t add_unit(fsm *f, uint32_t at, uint32_t unit) {
+    for (const char *c = "\\u"; *c != 0; c++) {
+        uint32_t next = fsm_state(f);
+        fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
+        at = next;
+    }
+    for (int shift = 12; shift >= 0; shift -= 4) {
+        uint32_t next = fsm_state(f), digit = unit >> shift & 15;
+        add_hex(f, at, digit, digit, next);
+        at = next;
+    }
+    return at;
+}
+
+static uint32_t add_bytes(fsm *f, uint32_t at, const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t next = fsm_state(f);
+        fsm_edge_add(f, at, (uint8_t)s[i], (uint8_t)s[i], next);
+        at = next;
+    }
+    return at;
+}
+
+expr *json_fixed_string(builder *b, const char *s, size_t n) {
+    static const char hex[] = "0123456789abcdef";
+    fsm *f = fsm_new(b->w);
+    uint32_t at = add_bytes(f, f->start, "\"", 1);
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0, length = utf8_decode((const uint8_t *)s + i, n - i, &cp);
+        assert(length != 0); /* the JSON reader lets nothing else through */
+        const char *p = cp < 0x80 && cp != 0 ? strchr(short_from, (char)cp) : NULL;
+        if (p != NULL) {
+            at = add_bytes(f, at, (char[]){'\\', short_to[p - short_from]}, 2);
+        } else if (cp < 0x20) {
+            at = add_bytes(f, at, (char[]){'\\', 'u', '0', '0', hex[cp >> 4], hex[cp & 15]}, 6);
+        } else {
+            uint32_t next = add_bytes(f, at, s + i, length);
+            if (cp >= 0x10000)
+                fsm_empty_add(f, add_unit(f, add_unit(f, at, 0xD800 + ((cp - 0x10000) >> 10)), 0xDC00 + (cp & 0x3FF)), next);
+            else if (cp >= 0x7F)
+                fsm_empty_add(f, add_unit(f, at, cp), next);
+            at = next;
+        }
+        i += length;
+    }
+    f->final.at[add_bytes(f, at, "\"", 1)] = 1;
+    return expr_fsm(b, f);
+}
+
+/* Every string in the spellings of fixed strings. */
+static fsm *fixed_strings_automaton(work *w) {
     fsm *f = fsm_new(w);
-    uint32_t body = fsm_state(f), end = fsm_state(f), escape = fsm_state(f);
+    uint32_t body = fsm_state(f), end = fsm_state(f), escape = fsm_state(f), u = fsm_state(f);
     f->final.at[end] = 1;
     fsm_edge_add(f, f->start, '"', '"', body);
     add_raw(f, body, body);
     fsm_edge_add(f, body, '"', '"', end);
     fsm_edge_add(f, body, '\\', '\\', escape);
     for (const char *c = short_to; *c != 0; c++) fsm_edge_add(f, escape, (uint8_t)*c, (uint8_t)*c, body);
-    uint32_t at = escape;
-    for (const char *c = "u00"; *c != 0; c++) {
-        uint32_t next = fsm_state(f);
-        fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
-        at = next;
-    }
-    uint32_t zero = fsm_state(f), one = fsm_state(f);
-    fsm_edge_add(f, at, '0', '0', zero);
-    fsm_edge_add(f, at, '1', '1', one);
-    fsm_edge_add(f, zero, '0', '7', body); /* 08, 09, 0a, 0c, 0d have short escapes */
-    fsm_edge_add(f, zero, 'b', 'b', body);
-    fsm_edge_add(f, zero, 'e', 'f', body);
-    fsm_edge_add(f, one, '0', '9', body);
-    fsm_edge_add(f, one, 'a', 'f', body);
+    fsm_edge_add(f, escape, 'u', 'u', u);
+    uint32_t zero = fsm_state(f), low = fsm_state(f), control0 = fsm_state(f), control1 = fsm_state(f);
+    uint32_t one_left = fsm_state(f), two_left = fsm_state(f), three_left = fsm_state(f);
+    add_hex(f, one_left, 0, 15, body);
+    add_hex(f, two_left, 0, 15, one_left);
+    add_hex(f, three_left, 0, 15, two_left);
+    fsm_edge_add(f, u, '0', '0', zero);
+    add_hex(f, u, 1, 12, three_left); /* 1000 .. CFFF */
+    add_hex(f, u, 14, 15, three_left);
+    fsm_edge_add(f, zero, '0', '0', low);
+    add_hex(f, zero, 1, 15, two_left); /* 0100 .. 0FFF */
+    add_hex(f, low, 8, 15, one_left);  /* 0080 .. 00FF */
+    uint32_t seven = fsm_state(f);
+    fsm_edge_add(f, low, '7', '7', seven);
+    add_hex(f, seven, 15, 15, body); /* 007F */
+    fsm_edge_add(f, low, '0', '0', control0);
+    fsm_edge_add(f, low, '1', '1', control1);
+    fsm_edge_add(f, control0, '0', '7', body); /* 08, 09, 0a, 0c, 0d have short escapes */
+    fsm_edge_add(f, control0, 'b', 'b', body);
+    fsm_edge_add(f, control0, 'e', 'f', body);
+    fsm_edge_add(f, control1, '0', '9', body);
+    fsm_edge_add(f, control1, 'a', 'f', body);
+    add_surrogates(f, u, two_left, body);
     return f;
 }
 
-/* The product of the canonical strings with the complement of a trie of the given ones. */
-typedef struct other_product {
-    fsm *in, *out;
-    const char *const *quoted;
-    const size_t *lengths;
-    uint32_t n;
-} other_product;
-
-/* Given strings first .. last - 1 (sorted) share their first `depth` bytes and are still possible. */
-typedef struct product_state {
-    uint32_t state, first, last, depth, id;
-} product_state;
-
-fsm *json_other_string_automaton(work *w, const char *const *quoted, const size_t *lengths, uint32_t n) {
-    fsm *in = fsm_determinise(canonical_string_automaton(w));
-    if (n == 0) return in;
-    /* Sort the spellings, so that those with a common prefix are neighbours. */
-    uint32_t *order = arena_alloc(&w->mem, n, sizeof *order);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t j = i;
-        for (; j > 0; j--) {
-            const char *a = quoted[order[j - 1]], *b = quoted[i];
-            size_t na = lengths[order[j - 1]], nb = lengths[i];
-            int r = memcmp(a, b, na < nb ? na : nb);
-            if (r < 0 || (r == 0 && na <= nb)) break;
-            order[j] = order[j - 1];
-        }
-        order[j] = i;
-    }
-    fsm *out = fsm_new(w);
-    VEC(product_state) queue = {0};
-    uint32_t *off = arena_alloc(&w->mem, fsm_size(in), sizeof *off); /* (state, no given string possible) -> + 1 */
-    vec_push(&w->mem, &queue, (product_state){in->start, 0, n, 0, 0});
-    for (uint32_t q = 0; q < queue.n; q++) {
-        product_state s = queue.at[q];
-        /* Complete spellings end with their closing quote, where `in` is final. */
-        bool given = s.first < s.last && lengths[order[s.first]] == s.depth;
-        out->final.at[s.id] = in->final.at[s.state] && !given;
-        for (uint32_t e = in->first[s.state]; e < in->first[s.state + 1]; e++) {
-            fsm_edge g = in->edges.at[e];
-            uint32_t byte = g.lo;
-            for (uint32_t k = s.first; byte <= g.hi;) {
-                /* The next given byte at or after `byte`, and the strings that have it. */
-                while (k < s.last && (lengths[order[k]] == s.depth || (uint8_t)quoted[order[k]][s.depth] < byte)) k++;
-                uint32_t given_byte = k < s.last ? (uint8_t)quoted[order[k]][s.depth] : UINT32_MAX;
-                if (byte < given_byte) {
-                    uint32_t hi = given_byte - 1 < g.hi ? given_byte - 1 : g.hi;
-                    if (off[g.to] == 0) {
-                        off[g.to] = fsm_state(out) + 1;
-                        vec_push(&w->mem, &queue, (product_state){g.to, 0, 0, 0, off[g.to] - 1});
-                    }
-                    fsm_edge_add(out, s.id, byte, hi, off[g.to] - 1);
-                    byte = hi + 1;
-                    continue;
-                }
-                uint32_t end = k;
-                while (end < s.last && (uint8_t)quoted[order[end]][s.depth] == given_byte) end++;
-                uint32_t id = fsm_state(out);
-                vec_push(&w->mem, &queue, (product_state){g.to, k, end, s.depth + 1, id});
-                fsm_edge_add(out, s.id, byte, byte, id);
-                byte++;
-                k = end;
-            }
-        }
-    }
-    return out;
+fsm *json_other_string_automaton(builder *b, expr *taken) {
+    fsm *f = fsm_new(b->w);
+    uint32_t end = fsm_state(f);
+    f->final.at[end] = 1;
+    expr_build(b, taken, f, f->start, end);
+    return fsm_difference(fsm_determinise(fixed_strings_automaton(b->w)), fsm_determinise(f));
 }
 
 /* Indentation that a bounded line break may have. */

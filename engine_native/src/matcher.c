@@ -289,27 +289,102 @@ int ste_matcher_fill(ste_matcher *m, uint32_t *words, uint32_t n_words) {
     return code;
 }
 
+/* ---- jump forward ---- */
+
+/* The one byte that must come after `at`, or -1. */
+static int forced_byte(const set *at) {
+    if ((at->flags & (SET_ACCEPTING | SET_TOKENS)) != 0) return -1;
+    int count = 0, byte = -1;
+    for (int i = 0; i < 4; i++) {
+        count += __builtin_popcountll(at->allow.w[i]);
+        if (at->allow.w[i] != 0) byte = i * 64 + __builtin_ctzll(at->allow.w[i]);
+    }
+    return count == 1 ? byte : -1;
+}
+
+/* Bytes that must come after *at, which moves on behind them; negative when out of memory. */
+static int64_t forced_run(store *s, set **at, uint8_t *bytes, size_t capacity) {
+    size_t n = 0;
+    for (int byte; n < capacity && (byte = forced_byte(*at)) >= 0; n++) {
+        set *next = set_step(s, *at, (uint32_t)byte);
+        if (next == NULL) return STE_ERR_NO_MEMORY;
+        *at = next;
+        bytes[n] = (uint8_t)byte;
+    }
+    return (int64_t)n;
+}
+
 int64_t ste_matcher_forced_bytes(ste_matcher *m, uint8_t *bytes, size_t capacity) {
     if (!enter(m)) return STE_ERR_BUSY;
     set *at = current(m);
-    int64_t n = 0;
-    while (!m->terminated && (size_t)n < capacity && (at->flags & (SET_ACCEPTING | SET_TOKENS)) == 0) {
-        int count = 0;
-        uint32_t byte = 0;
-        for (uint32_t i = 0; i < 4; i++) {
-            count += __builtin_popcountll(at->allow.w[i]);
-            if (at->allow.w[i] != 0) byte = i * 64 + (uint32_t)__builtin_ctzll(at->allow.w[i]);
-        }
-        if (count != 1) break;
-        at = set_step(m->grammar->store, at, byte);
-        if (at == NULL) {
-            n = STE_ERR_NO_MEMORY;
-            break;
-        }
-        bytes[n++] = (uint8_t)byte;
-    }
+    int64_t n = m->terminated ? 0 : forced_run(m->grammar->store, &at, bytes, capacity);
     leave(m, true);
     return n;
+}
+
+/* The one token that must come where no byte can; TRIE_NO_TOKEN if there is none or a choice. */
+static uint32_t forced_token(const set *at) {
+    if ((at->flags & SET_ACCEPTING) != 0 || !byteset_empty(&at->allow)) return TRIE_NO_TOKEN;
+    uint32_t found = TRIE_NO_TOKEN;
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        for (uint32_t e = 0; e < at->scan[i].state->n_tokens; e++) {
+            uint32_t token = at->scan[i].state->tokens[e].token;
+            if (found != TRIE_NO_TOKEN && found != token) return TRIE_NO_TOKEN;
+            found = token;
+        }
+    return found;
+}
+
+/* Could these bytes be the beginning of a longer token? */
+static bool open_ended(const trie *t, const uint8_t *s, size_t n) {
+    uint32_t node = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = node + 1, end = node + t->nodes[node].size;
+        while (c < end && t->nodes[c].byte < s[i]) c += t->nodes[c].size;
+        if (c >= end || t->nodes[c].byte != s[i]) return false;
+        node = c;
+    }
+    return t->nodes[node].size > 1;
+}
+
+#define FORCED_RUN 4096
+
+int64_t ste_matcher_forced_tokens(ste_matcher *m, uint32_t *tokens, size_t capacity) {
+    store *s = m->grammar->store;
+    const trie *t = &s->vocab->ordinary;
+    uint8_t *bytes = store_alloc(s, FORCED_RUN);
+    if (bytes == NULL) return STE_ERR_NO_MEMORY;
+    if (!enter(m)) {
+        store_free(s, bytes, FORCED_RUN);
+        return STE_ERR_BUSY;
+    }
+    set *at = current(m);
+    int64_t n = 0, code = 0;
+    while (!m->terminated && (size_t)n < capacity) {
+        int64_t run = forced_run(s, &at, bytes, FORCED_RUN);
+        if (run < 0) code = run;
+        size_t used = 0, length = 0;
+        bool token_next = run < FORCED_RUN && run >= 0 && forced_token(at) != TRIE_NO_TOKEN;
+        while (code == 0 && used < (size_t)run && (size_t)n < capacity) {
+            if (!token_next && open_ended(t, bytes + used, (size_t)run - used)) break;
+            uint32_t token = trie_longest_prefix(t, bytes + used, (size_t)run - used, &length);
+            if (token == TRIE_NO_TOKEN || is_stop(m, token)) break;
+            tokens[n++] = token;
+            used += length;
+        }
+        if (code != 0 || !token_next || used < (size_t)run || (size_t)n == capacity) break;
+        uint32_t token = forced_token(at);
+        if (is_stop(m, token)) break;
+        at = set_step_token(s, at, token);
+        if (at == NULL) {
+            code = STE_ERR_NO_MEMORY;
+            break;
+        }
+        tokens[n++] = token;
+    }
+    leave(m, true);
+    store_free(s, bytes, FORCED_RUN);
+    return code != 0 ? code : n;
 }
 
 /* ---- draft trees ---- */

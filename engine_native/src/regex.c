@@ -265,7 +265,10 @@ static bool read_braces(regex_reader *r, uint32_t *min, uint32_t *max) {
         *min = *max = read_count(r);
         if (take(r, ',')) *max = peek(r) == '}' ? REPEAT_INFINITE : peek(r) >= '0' && peek(r) <= '9' ? read_count(r) : 0;
         if (take(r, '}')) {
-            if (*max < *min) bad(r, STE_ERR_SYNTAX, "the repeat counts are out of order");
+            if (*max < *min) {
+                r->at = from;
+                bad(r, STE_ERR_SYNTAX, "the repeat counts are out of order");
+            }
             return true;
         }
     }

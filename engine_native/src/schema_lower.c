@@ -137,12 +137,6 @@ static expr *lower_string(schema_context *c, schema_nodes nodes) {
 
 /* ---- fixed values ---- */
 
-static expr *quoted(builder *b, const char *s, size_t n) {
-    size_t length;
-    const char *text = json_quote(b, s, n, &length);
-    return expr_bytes(b, text, length);
-}
-
 static expr *lower_value(schema_context *c, const json *v);
 
 static expr *comma(schema_context *c) {
@@ -159,7 +153,7 @@ static expr *lower_container(schema_context *c, const json *v) {
         const json *member = &v->u.items[i];
         if (i > 0) vec_push(&b->w->mem, &parts, comma(c));
         if (object) {
-            vec_push(&b->w->mem, &parts, quoted(b, member->key, member->key_n));
+            vec_push(&b->w->mem, &parts, json_fixed_string(b, member->key, member->key_n));
             vec_push(&b->w->mem, &parts, c->space);
             vec_push(&b->w->mem, &parts, expr_text(b, ":"));
             vec_push(&b->w->mem, &parts, c->space);
@@ -183,7 +177,7 @@ static expr *lower_value(schema_context *c, const json *v) {
     case JSON_TRUE:
         return expr_text(b, "true");
     case JSON_STRING:
-        return quoted(b, v->u.text, v->n);
+        return json_fixed_string(b, v->u.text, v->n);
     case JSON_ARRAY:
     case JSON_OBJECT:
         return lower_container(c, v);
@@ -255,6 +249,7 @@ typedef struct property {
 
 typedef struct object_shape {
     VEC(property) properties;
+    uint32_t n_declared; /* those in some "properties"; after them names that are only required */
 } object_shape;
 
 static void add_property(schema_context *c, object_shape *o, const char *key, uint32_t n, bool required) {
@@ -276,6 +271,7 @@ static object_shape shape_of(schema_context *c, schema_nodes nodes) {
         for (uint32_t k = 0; properties != NULL && k < properties->n; k++)
             add_property(c, &o, properties->u.items[k].key, properties->u.items[k].key_n, false);
     }
+    o.n_declared = o.properties.n;
     for (uint32_t i = 0; i < nodes.n; i++) {
         const json *required = json_get(nodes.at[i], "required");
         for (uint32_t k = 0; required != NULL && required->kind == JSON_ARRAY && k < required->n; k++)
@@ -291,7 +287,7 @@ static expr *pair(schema_context *c, expr *key, expr *value) {
 static expr *property_pair(schema_context *c, schema_nodes nodes, const property *p) {
     node_list list = {0};
     for (uint32_t i = 0; i < nodes.n; i++) add_node(c, &list, schema_property(nodes.at[i], p->key, p->key_n));
-    return pair(c, quoted(c->b, p->key, p->key_n), conjunction_rule(c, &list));
+    return pair(c, json_fixed_string(c->b, p->key, p->key_n), conjunction_rule(c, &list));
 }
 
 static expr *other_pair(schema_context *c, schema_nodes nodes, const object_shape *o) {
@@ -302,44 +298,98 @@ static expr *other_pair(schema_context *c, schema_nodes nodes, const object_shap
         if (other != NULL && other->kind == JSON_FALSE) return NULL;
         add_node(c, &list, other);
     }
-    uint32_t n = o->properties.n;
-    const char **keys = arena_alloc(&b->w->mem, n + 1, sizeof *keys);
-    size_t *lengths = arena_alloc(&b->w->mem, n + 1, sizeof *lengths);
-    for (uint32_t i = 0; i < n; i++) keys[i] = json_quote(b, o->properties.at[i].key, o->properties.at[i].key_n, &lengths[i]);
-    fsm *key = json_other_string_automaton(b->w, keys, lengths, n);
+    expr **taken = arena_alloc(&b->w->mem, o->properties.n + 1, sizeof *taken);
+    for (uint32_t i = 0; i < o->properties.n; i++)
+        taken[i] = json_fixed_string(b, o->properties.at[i].key, o->properties.at[i].key_n);
+    fsm *key = json_other_string_automaton(b, expr_choice(b, taken, o->properties.n));
     return pair(c, expr_rule(b, rule_of(b, expr_fsm(b, key))), conjunction_rule(c, &list));
 }
 
-/* Two tracks of states, one per property: `none` has no member yet, `some` has one and needs a comma. */
+/* The automaton of an object: before each member a state that knows whether a comma is due.
+ *
+ * Declared keys go along two tracks: `none` has no member yet, `some` has one.
+ * Then come the others in any order; a key that is only required must be among
+ * them, once, so there is a state for each set of such keys still missing
+ * (when they are many, they come in the order of "required" instead). */
+typedef struct object_builder {
+    schema_context *c;
+    fsm *f;
+    uint32_t none, some; /* NOWHERE where a track does not exist */
+    uint32_t end;
+    expr *separator;
+} object_builder;
+
+#define NOWHERE UINT32_MAX
+#define MAX_UNORDERED 6
+
+/* From both tracks to `begin`, where a member can stand. */
+static void open_member(object_builder *o, uint32_t begin) {
+    if (o->none != NOWHERE) fsm_empty_add(o->f, o->none, begin);
+    if (o->some != NOWHERE) expr_build(o->c->b, o->separator, o->f, o->some, begin);
+}
+
+static void add_declared(object_builder *o, expr *member, bool required) {
+    uint32_t begin = fsm_state(o->f), after = fsm_state(o->f);
+    open_member(o, begin);
+    expr_build(o->c->b, member, o->f, begin, after);
+    if (required)
+        o->none = NOWHERE;
+    else if (o->some != NOWHERE)
+        fsm_empty_add(o->f, o->some, after);
+    o->some = after;
+}
+
+static void close_object(object_builder *o, uint32_t none, uint32_t some) {
+    if (none != NOWHERE) fsm_edge_add(o->f, none, '}', '}', o->end);
+    if (some != NOWHERE) expr_build(o->c->b, expr_pair(o->c->b, o->c->space, expr_text(o->c->b, "}")), o->f, some, o->end);
+}
+
+/* other: a pair with an undeclared key, or NULL; wanted: pairs that must come, n of them. */
+static void add_others(object_builder *o, expr *other, expr *const *wanted, uint32_t n) {
+    fsm *f = o->f;
+    builder *b = o->c->b;
+    if (other == NULL && n == 0) {
+        close_object(o, o->none, o->some);
+        return;
+    }
+    uint32_t sets = UINT32_C(1) << n;
+    /* Per set of keys seen: where a member can begin, and the place after one. */
+    uint32_t *begin = arena_alloc(&b->w->mem, sets, sizeof *begin), *after = arena_alloc(&b->w->mem, sets, sizeof *after);
+    for (uint32_t seen = 0; seen < sets; seen++) {
+        begin[seen] = fsm_state(f);
+        after[seen] = fsm_state(f);
+    }
+    open_member(o, begin[0]);
+    for (uint32_t seen = 0; seen < sets; seen++) {
+        expr_build(b, o->separator, f, after[seen], begin[seen]);
+        if (other != NULL) expr_build(b, other, f, begin[seen], after[seen]);
+        for (uint32_t k = 0; k < n; k++)
+            if ((seen >> k & 1) == 0) expr_build(b, wanted[k], f, begin[seen], after[seen | UINT32_C(1) << k]);
+    }
+    close_object(o, NOWHERE, after[sets - 1]);
+    if (n == 0) close_object(o, o->none, o->some);
+}
+
 static expr *lower_object(schema_context *c, schema_nodes nodes) {
     builder *b = c->b;
-    object_shape o = shape_of(c, nodes);
-    fsm *f = fsm_new(b->w);
-    uint32_t none = fsm_state(f), some = UINT32_MAX, end = fsm_state(f);
-    expr *separator = comma(c);
-    f->final.at[end] = 1;
-    expr_build(b, expr_pair(b, expr_text(b, "{"), c->space), f, f->start, none);
-    bool none_possible = true;
-    for (uint32_t i = 0; i <= o.properties.n; i++) {
-        bool other = i == o.properties.n;
-        const property *p = other ? NULL : &o.properties.at[i];
-        expr *member = other ? other_pair(c, nodes, &o) : property_pair(c, nodes, p);
-        if (member == NULL) break;
-        uint32_t begin = fsm_state(f), after = fsm_state(f);
-        if (none_possible) fsm_empty_add(f, none, begin);
-        if (some != UINT32_MAX) expr_build(b, separator, f, some, begin);
-        expr_build(b, member, f, begin, after);
-        if (other) expr_build(b, separator, f, after, begin);
-        if (other || !p->required) {
-            if (some != UINT32_MAX) fsm_empty_add(f, some, after);
-        } else {
-            none_possible = false;
-        }
-        some = after;
+    object_shape shape = shape_of(c, nodes);
+    object_builder o = {.c = c, .f = fsm_new(b->w), .some = NOWHERE, .separator = comma(c)};
+    o.none = fsm_state(o.f);
+    o.end = fsm_state(o.f);
+    o.f->final.at[o.end] = 1;
+    expr_build(b, expr_pair(b, expr_text(b, "{"), c->space), o.f, o.f->start, o.none);
+    uint32_t n = shape.properties.n, ordered = n - shape.n_declared > MAX_UNORDERED ? n : shape.n_declared;
+    expr **wanted = arena_alloc(&b->w->mem, n - ordered + 1, sizeof *wanted);
+    for (uint32_t i = 0; i < n; i++) {
+        const property *p = &shape.properties.at[i];
+        expr *member = property_pair(c, nodes, p);
+        if (i < ordered)
+            add_declared(&o, member, p->required);
+        else
+            wanted[i - ordered] = member;
     }
-    if (none_possible) fsm_edge_add(f, none, '}', '}', end);
-    if (some != UINT32_MAX) expr_build(b, expr_pair(b, c->space, expr_text(b, "}")), f, some, end);
-    return expr_fsm(b, f);
+    add_others(&o, other_pair(c, nodes, &shape), wanted, n - ordered);
+    return expr_fsm(b, o.f);
 }
 
 /* ---- branches ---- */

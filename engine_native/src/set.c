@@ -508,11 +508,11 @@ set *set_canonical(store *s, set *at) {
             w.origin = canonical_or_self(w.origin);
             add_waiter(s, w);
         }
-        out = closure_intern(s);
-        if (out == NULL) break;
-        atomic_store_explicit(&top->canonical, out, memory_order_release);
+        set *canonical = closure_intern(s);
+        if (canonical == NULL) break;
+        atomic_store_explicit(&top->canonical, canonical, memory_order_release);
     }
-    if (c->failed) out = NULL;
+    if (n == 0 && !c->failed) out = canonical_or_self(at); /* made here, or by a faster thread */
     store_free(s, stack, cap * sizeof *stack);
     pthread_mutex_unlock(&s->grow);
     return out;

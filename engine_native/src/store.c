@@ -55,7 +55,8 @@ store *store_new(ste_vocab *vocab, uint64_t budget) {
     atomic_init(&s->references, 1);
     pthread_rwlock_init(&s->gate, NULL);
     pthread_mutex_init(&s->grow, NULL);
-    s->budget = s->collect_at = budget;
+    s->budget = budget;
+    atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
     s->closure = closure_new(s);
     s->bottom = store_alloc(s, sizeof(set));
@@ -190,7 +191,7 @@ void store_collect(store *s, bool everything) {
     uint64_t after = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     if (after < before) atomic_fetch_add_explicit(&s->stats.evictions, 1, memory_order_relaxed);
     /* When live things alone come near the budget, collecting at every step would help nobody. */
-    s->collect_at = after * 2 > s->budget ? after * 2 : s->budget;
+    atomic_store_explicit(&s->collect_at, after * 2 > s->budget ? after * 2 : s->budget, memory_order_relaxed);
     pthread_mutex_unlock(&s->grow);
     pthread_rwlock_unlock(&s->gate);
 }

@@ -173,7 +173,8 @@ struct store {
     pthread_mutex_t grow;
     table rules, sets, rows;
     _Atomic uint64_t bytes;
-    uint64_t budget, collect_at;
+    uint64_t budget;
+    _Atomic uint64_t collect_at; /* collect when bytes are above */
     set *bottom, *top;
     closure *closure;          /* scratch, under grow */
     uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
@@ -232,7 +233,8 @@ row *mask_row(store *s, set *at);
 /* collect.c: free what no live grammar or matcher needs; called without locks. */
 void store_collect(store *s, bool everything);
 static inline bool store_full(store *s) {
-    return atomic_load_explicit(&s->bytes, memory_order_relaxed) > s->collect_at;
+    return atomic_load_explicit(&s->bytes, memory_order_relaxed) >
+           atomic_load_explicit(&s->collect_at, memory_order_relaxed);
 }
 
 /* table.c */

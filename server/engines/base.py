@@ -27,7 +27,7 @@ class EngineError(Exception):
     """The engine failed while it worked on one request; the client sees a 500 or an error event."""
 
 
-class EngineUnavailable(EngineError):
+class EngineUnavailable(EngineError):  # noqa: N818 - a state, shared with every engine
     """The engine cannot generate at all (starting, stopped or dead); the client sees a 503."""
 
 

@@ -159,7 +159,7 @@ class ScriptedEngine:
         grammar = self._compiler.compile_structural_tag(request.structural_tag)
         dice = random.Random(f"{request.sampling.seed}/{index}")
         phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
-        return _Drawn(Matcher(grammar), self.vocabulary.size, dice, phrases)
+        return _Drawn(Matcher(grammar), self.vocabulary.vocab_size, dice, phrases)
 
 
 class _Tokens:

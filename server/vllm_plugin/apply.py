@@ -66,11 +66,11 @@ def apply_grammar_bitmask(
     if not rows:
         return
     bitmask = grammar_output.grammar_bitmask
+    if logits.is_cpu:
+        apply_bitmask(logits, bitmask, rows, mask_indices=mask_rows)
+        return
     if len(mask_rows) < bitmask.shape[0]:
         bitmask = bitmask[mask_rows]
-    if logits.is_cpu:
-        apply_bitmask(logits, bitmask, rows)
-        return
     from server.vllm_plugin.triton_apply import apply_rows
 
     apply_rows(logits, bitmask, rows)

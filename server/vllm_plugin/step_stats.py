@@ -101,7 +101,7 @@ class StatsWriter:
         with self._lock:
             self._sequence[0] += 1
             for level in LEVELS:
-                counts = stats[level]
+                counts = stats["levels"][level]
                 self._values[_INDEX[f"{level}/hits"]] = counts["hits"]
                 self._values[_INDEX[f"{level}/misses"]] = counts["misses"]
             for name in TOTALS:

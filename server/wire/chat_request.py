@@ -223,16 +223,7 @@ def parse_chat_request(body: dict[str, Any]) -> ChatRequest:
 
 def _check_together(request: ChatRequest) -> None:
     """Rules that span several fields."""
-    names = [tool.function.name for tool in request.tools or ()]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            _refuse(f"tools[{index}].function.name", f"{name!r} is already taken by another tool")
-    if request.tool_choice is not None and not names:
-        _refuse("tool_choice", "is only allowed together with tools")
-    if isinstance(request.tool_choice, NamedToolChoice):
-        wanted = request.tool_choice.function.name
-        if wanted not in names:
-            _refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
+    _check_tools(request)
     if request.top_logprobs is not None and not request.logprobs:
         _refuse("top_logprobs", "needs logprobs to be true")
     if request.stream_options is not None and not request.stream:
@@ -244,6 +235,21 @@ def _check_together(request: ChatRequest) -> None:
         _refuse("n", "must be 1 at temperature 0, where all choices would be the same")
     if isinstance(request.response_format, StructuralTagFormat):
         _check_structural_tag(request.response_format)
+
+
+def _check_tools(request: ChatRequest) -> None:
+    names: set[str] = set()
+    for index, tool in enumerate(request.tools or ()):
+        name = tool.function.name
+        if name in names:
+            _refuse(f"tools[{index}].function.name", f"{name!r} is already taken by another tool")
+        names.add(name)
+    if request.tool_choice is not None and not names:
+        _refuse("tool_choice", "is only allowed together with tools")
+    if isinstance(request.tool_choice, NamedToolChoice):
+        wanted = request.tool_choice.function.name
+        if wanted not in names:
+            _refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
 
 
 def _check_structural_tag(tag: StructuralTagFormat) -> None:

@@ -90,7 +90,7 @@ def answers(draw: st.DrawFn, fmt: ModelFormat) -> ParsedOutput:
     """A canonical answer of `fmt` (see `render`)."""
     reasoning = ""
     if fmt.reasoning is not None:
-        reasoning = draw(model_text.filter(lambda text: "</think>" not in text))
+        reasoning = draw(model_text.map(lambda text: text.replace("</think>", "</thought>")))
     called = draw(st.lists(calls, max_size=3))
     content = draw(model_text.filter(lambda text: _HEADER.search(text) is None))
     if called and not content.strip(BLANKS):

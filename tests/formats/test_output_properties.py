@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structural_tags.formats import ModelFormat
@@ -21,6 +21,7 @@ def _cut(text: str, places: list[float]) -> list[str]:
     return [text[start:end] for start, end in itertools.pairwise(at)]
 
 
+@settings(deadline=None)
 @given(answers_with_format)
 def test_parse_of_rendered_answer_gives_it_back(pair: tuple[ModelFormat, ParsedOutput]) -> None:
     fmt, answer = pair
@@ -30,6 +31,7 @@ def test_parse_of_rendered_answer_gives_it_back(pair: tuple[ModelFormat, ParsedO
     assert parse_pieces([text], fmt, reasoning=bool(answer.reasoning)) == answer
 
 
+@settings(deadline=None)
 @given(answers_with_format)
 def test_parse_of_rendered_answer_fed_by_character_gives_it_back(
     pair: tuple[ModelFormat, ParsedOutput],
@@ -41,6 +43,7 @@ def test_parse_of_rendered_answer_fed_by_character_gives_it_back(
     assert parse_pieces(list(text), fmt, reasoning=bool(answer.reasoning)) == answer
 
 
+@settings(deadline=None)
 @given(model_text, formats, st.booleans(), st.booleans(), st.lists(st.floats(0, 1), max_size=8))
 def test_events_of_any_text_do_not_depend_on_how_it_is_cut(
     text: str, fmt: ModelFormat, tools: bool, reasoning: bool, places: list[float]
@@ -53,6 +56,7 @@ def test_events_of_any_text_do_not_depend_on_how_it_is_cut(
     assert events_of(list(text), fmt, tools=tools, reasoning=reasoning) == whole
 
 
+@settings(deadline=None)
 @given(answers_with_format, st.lists(st.floats(0, 1), max_size=8), st.floats(0, 1))
 def test_events_of_a_truncated_answer_do_not_depend_on_how_it_is_cut(
     pair: tuple[ModelFormat, ParsedOutput], places: list[float], kept: float
@@ -68,6 +72,7 @@ def test_events_of_a_truncated_answer_do_not_depend_on_how_it_is_cut(
     assert events_of(list(text), fmt, reasoning=reasoning) == whole
 
 
+@settings(deadline=None)
 @given(st.sampled_from(THINKING).flatmap(lambda fmt: st.tuples(st.just(fmt), answers(fmt))))
 def test_prompt_that_opens_the_block_is_read_like_a_model_that_does(
     pair: tuple[ModelFormat, ParsedOutput],
@@ -83,6 +88,7 @@ def test_prompt_that_opens_the_block_is_read_like_a_model_that_does(
     assert parse_pieces([text], opened, reasoning=True) == answer
 
 
+@settings(deadline=None)
 @given(model_text, formats)
 def test_without_tools_and_reasoning_the_text_is_content(text: str, fmt: ModelFormat) -> None:
     assert parse_pieces([text], fmt, tools=False) == ParsedOutput(content=text)

@@ -6,6 +6,8 @@ import random
 from dataclasses import dataclass
 
 from tests.oracle.generate import Alphabet, draw_expression
+from tests.oracle.grammar import Expression
+from tests.oracle.regex import print_regex
 from tests.oracle.structural_tag import (
     AnyText,
     ConstString,
@@ -44,7 +46,7 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
         case "const":
             return ConstString(alphabet.text(rng, 3))
         case "regex":
-            return Regex(draw_expression(rng, Alphabet(alphabet.characters, ("a",)), (), depth=2))
+            return Regex(_draw_pattern(rng, alphabet))
         case "text":
             return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
         case "schema":
@@ -60,6 +62,14 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
     low = rng.choice((0, 0, 1, 2))
     high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
     return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
+
+
+def _draw_pattern(rng: random.Random, alphabet: Alphabet) -> Expression:
+    """An expression whose pattern is not the empty text, which a regex node may not have."""
+    while True:
+        expression = draw_expression(rng, Alphabet(alphabet.characters, ("a",)), (), depth=2)
+        if print_regex(expression):
+            return expression
 
 
 def _draw_nodes(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int, count: int) -> tuple[Node, ...]:

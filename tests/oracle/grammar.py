@@ -26,7 +26,14 @@ def token_symbol(token: int) -> int:
 
 @dataclass(frozen=True)
 class Literal:
-    """Exactly these bytes; where they spell a special token's text, see ``Spelling``."""
+    """Exactly these bytes, but a special token's text in them is that token as one unit."""
+
+    value: bytes
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Exactly these bytes; no special token can stand for any of them."""
 
     value: bytes
 
@@ -105,7 +112,7 @@ class TokenEdge:
 
 
 Expression: TypeAlias = Union[
-    Literal, Characters, ByteRange, Sequence, Choice, Repeat, Reference, Dispatch, TokenEdge
+    Literal, Bytes, Characters, ByteRange, Sequence, Choice, Repeat, Reference, Dispatch, TokenEdge
 ]
 
 

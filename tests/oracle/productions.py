@@ -19,6 +19,7 @@ from tests.oracle.grammar import (
     MAX_CODE_POINT,
     TOKEN_BASE,
     ByteRange,
+    Bytes,
     Characters,
     Choice,
     Dispatch,
@@ -112,6 +113,8 @@ class _Lowering:
         match expression:
             case Literal(value):
                 return spell(value, self._special_texts)
+            case Bytes(value):
+                return tuple(frozenset((byte,)) for byte in value)
             case ByteRange(low, high):
                 return (frozenset(range(low, high + 1)),)
             case TokenEdge(tokens):

@@ -13,6 +13,7 @@ from typing import Mapping
 
 from tests.oracle.grammar import (
     ByteRange,
+    Bytes,
     Characters,
     Choice,
     Dispatch,
@@ -40,7 +41,7 @@ def language(grammar: Grammar, most: int, alphabet: bytes) -> Strings:
 
 def _strings(expression: Expression, rules: Mapping[str, Strings], universe: list[bytes], most: int) -> Strings:
     match expression:
-        case Literal(value):
+        case Literal(value) | Bytes(value):
             return frozenset(text for text in universe if text == value)
         case ByteRange(low, high):
             return frozenset(text for text in universe if len(text) == 1 and low <= text[0] <= high)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 from tests.oracle.grammar import (
+    Bytes,
     Choice,
     Dispatch,
     Expression,
@@ -154,9 +155,9 @@ def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
         case ConstString(value):
             return Literal(value.encode())
         case Regex(pattern):
-            return pattern
+            return _without_special_tokens(pattern)
         case EnumSchema(values):
-            return Choice(tuple(Literal(b'"' + value.encode() + b'"') for value in values))
+            return Choice(tuple(Bytes(b'"' + value.encode() + b'"') for value in values))
         case AnyText(excludes):
             return Dispatch(excludes=_encoded(excludes + ends))
         case SequenceOf(elements):
@@ -171,13 +172,28 @@ def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
             return _triggered(node, ends)
 
 
+def _without_special_tokens(pattern: Expression) -> Expression:
+    """Special tokens do not stand for their text in patterns."""
+    match pattern:
+        case Literal(value):
+            return Bytes(value)
+        case Sequence(parts):
+            return Sequence(tuple(_without_special_tokens(part) for part in parts))
+        case Choice(options):
+            return Choice(tuple(_without_special_tokens(option) for option in options))
+        case Repeat(body, low, high):
+            return Repeat(_without_special_tokens(body), low, high)
+    return pattern
+
+
 def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
     text = Dispatch(
         triggers=tuple(
-            (trigger.encode(), _after_trigger(tag, trigger))
+            (
+                trigger.encode(),
+                Choice(tuple(_after_trigger(tag, trigger) for tag in node.tags if tag.begin.startswith(trigger))),
+            )
             for trigger in node.triggers
-            for tag in node.tags
-            if tag.begin.startswith(trigger)
         ),
         excludes=_encoded(node.excludes + ends),
         loop=not node.stop_after_first,

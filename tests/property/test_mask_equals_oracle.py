@@ -120,6 +120,6 @@ def _differs(case: Case) -> bool:
     """Whether the case is still well formed and shows a difference in its answers."""
     try:
         difference = check(case).difference
-    except (KeyError, ValueError, TypeError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return False
     return difference is not None and not difference.startswith("engine")

@@ -55,6 +55,8 @@ async def running(
     settings = Settings.model_validate({"server": server, "model": {"tool_format": tool_format}})
     app = create_app(engine, settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    # openai-python names the type of httpx's successor here; it takes either.
+    official_transport: Any = httpx.AsyncClient(transport=transport)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://test") as http,
@@ -62,7 +64,7 @@ async def running(
             api_key=server.get("api_key", "none"),
             base_url="http://test/v1",
             max_retries=0,
-            http_client=httpx.AsyncClient(transport=transport),
+            http_client=official_transport,
         ) as client,
     ):
         yield Running(app, engine, http, client)

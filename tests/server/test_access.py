@@ -16,7 +16,7 @@ KEY = "s3cret-ключ"
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x"])
 async def test_wrong_key_is_a_401_with_openais_body(header: str | None) -> None:
-    headers = {} if header is None else {"authorization": header.encode("utf-8")}
+    headers = {} if header is None else {b"authorization": header.encode("utf-8")}
     async with running(api_key=KEY) as server:
         answer = await server.http.post("/v1/chat/completions", json=body(), headers=headers)
         models = await server.http.get("/v1/models", headers=headers)
@@ -30,7 +30,7 @@ async def test_wrong_key_is_a_401_with_openais_body(header: str | None) -> None:
 
 
 async def test_right_key_is_let_in_and_operations_need_none() -> None:
-    headers = {"authorization": f"Bearer {KEY}".encode()}
+    headers = {b"authorization": f"Bearer {KEY}".encode()}
     async with running(api_key=KEY) as server:
         answer = await server.http.post("/v1/chat/completions", json=body(), headers=headers)
         open_paths = [await server.http.get(path) for path in ("/health", "/metrics", "/version")]

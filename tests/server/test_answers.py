@@ -163,7 +163,7 @@ async def test_calls_name_a_tool_and_arguments_follow_its_schema(choice: Any) ->
 
 async def test_only_calls_means_null_content_and_ids_are_unique() -> None:
     async with running(Script(phrases=PHRASES)) as server:
-        ids = []
+        ids: list[str] = []
         for seed in range(10):
             request = body(tools=TOOLS, tool_choice="required", seed=seed)
             message = (await server.chat(**request)).json()["choices"][0]["message"]
@@ -273,6 +273,20 @@ async def test_n_choices_are_independent_and_indexed() -> None:
     assert len({choice["message"]["content"] for choice in choices}) > 1
 
 
+async def test_choices_of_a_stream_begin_in_order_of_their_index() -> None:
+    """A choice that begins inside a character has nothing to show while later ones have."""
+    async with running(Script(phrases=PHRASES)) as server:
+        for seed in range(30):
+            response = await server.chat(**body(tools=TOOLS, n=4, seed=seed, max_tokens=8, stream=True))
+            order = []
+            for event in response.text.split("\n\n")[:-2]:
+                (choice,) = json.loads(event.removeprefix("data: "))["choices"]
+                if choice["index"] not in order:
+                    order.append(choice["index"])
+                    assert choice["delta"]["role"] == "assistant"
+            assert order == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("switch", "thinks"),
     [
@@ -355,6 +369,6 @@ async def test_sampling_options_reach_the_engine() -> None:
 
     first, second = (request.sampling for request in server.engine.requests)
     assert (first.temperature, first.n, first.stop, first.max_tokens) == (0.5, 2, ("x",), 7)
-    assert first.top_p is not None and 0 < first.top_p < 1e-3
+    assert first.top_p == pytest.approx(1e-6)
     assert (first.seed, first.logprobs) == (1, None)
     assert second.max_tokens == 1000 - len(server.engine.requests[1].prompt_token_ids)

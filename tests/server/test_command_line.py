@@ -45,7 +45,8 @@ def test_compile_reports_kind_size_and_time(tmp_path: Path, capsys: pytest.Captu
     assert f"{file}: JSON schema" in out
     assert re.search(r"compile time: \d+\.\d{3} ms", out)
     size = re.search(r"grammar size: (\d+) bytes", out)
-    assert size is not None and int(size.group(1)) > 0
+    assert size is not None
+    assert int(size.group(1)) > 0
 
 
 @pytest.mark.parametrize("head", [{"type": "structural_tag"}, {}])

@@ -47,7 +47,8 @@ def _format_of(choice: ToolChoice, tools: tuple[Tool, ...] = TOOLS, **options: A
     tag = build_tag(fmt, tools=tools, tool_choice=choice, **options)
     if tag is None:
         return None
-    assert tag["type"] == "structural_tag" and set(tag) == {"type", "format"}
+    assert set(tag) == {"type", "format"}
+    assert tag["type"] == "structural_tag"
     return tag["format"]
 
 

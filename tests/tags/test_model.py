@@ -13,7 +13,7 @@ from structural_tags.formats import get_format
 from structural_tags.model import (
     AnyText,
     ConstString,
-    InvalidTag,
+    InvalidTagError,
     JsonSchema,
     Optional,
     Or,
@@ -140,7 +140,7 @@ def test_nodes_cannot_be_changed() -> None:
     ],
 )
 def test_mistake_in_a_node_is_named_with_its_place(node: object, path: str, message: str) -> None:
-    with pytest.raises(InvalidTag) as caught:
+    with pytest.raises(InvalidTagError) as caught:
         StructuralTag.from_json({"type": "structural_tag", "format": node})
 
     assert caught.value.path == path
@@ -159,7 +159,7 @@ def test_mistake_in_a_node_is_named_with_its_place(node: object, path: str, mess
     ],
 )
 def test_value_that_is_no_structural_tag_is_refused(value: Any, path: str, message: str) -> None:
-    with pytest.raises(InvalidTag) as caught:
+    with pytest.raises(InvalidTagError) as caught:
         StructuralTag.from_json(value)
 
     assert caught.value.path == path
@@ -170,7 +170,7 @@ def test_value_that_is_no_structural_tag_is_refused(value: Any, path: str, messa
 def test_nesting_without_end_is_refused(depth: int) -> None:
     text = '{"format":' + '{"type":"star","content":' * depth + '{"type":"any_text"}' + "}" * depth + "}"
 
-    with pytest.raises(InvalidTag, match="nested too deeply"):
+    with pytest.raises(InvalidTagError, match="nested too deeply"):
         StructuralTag.from_json(text).to_json()
 
 
@@ -236,7 +236,7 @@ def test_mistake_in_the_legacy_shape_is_named_with_its_place(change: dict[str, A
         "triggers": ["<"],
     }
 
-    with pytest.raises(InvalidTag) as caught:
+    with pytest.raises(InvalidTagError) as caught:
         from_legacy({**legacy, **change})
 
     assert caught.value.path == path

@@ -1,0 +1,84 @@
+/* test_oom.c - the n-th allocation fails, for every n: nothing leaks, nothing changes, nothing crashes. */
+#include "fixture.h"
+#include "harness.h"
+
+static const struct {
+    int kind;
+    const char *text, *feed;
+} scenarios[] = {
+    {STE_KIND_JSON_SCHEMA,
+     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"b\":{\"type\":\"array\",\"items\":"
+     "{\"$ref\":\"#\"},\"maxItems\":3},\"c\":{\"type\":\"number\",\"minimum\":0.5}},\"required\":[\"a\"]}",
+     "{\"a\": \"xy\", \"b\": [{\"a\":\"\"}]"},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
+     "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
+     "go <a>\"x\"</a> on"},
+    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx"},
+};
+
+/* Runs one scenario with the allocation `fail_at` failing; true if it went through. */
+static int attempt(size_t scenario, long fail_at) {
+    counting_allocator counter = {.fail_at = -1};
+    const ste_allocator allocator = {counting_resize, &counter};
+    ste_limits limits;
+    ste_limits_default(&limits);
+    ste_vocab *vocab = NULL;
+    ste_compiler *compiler = NULL;
+    ste_grammar *grammar = NULL;
+    ste_matcher *matcher = NULL, *fork = NULL;
+    uint32_t row[N_WORDS], before[N_WORDS];
+    int through = 0;
+    counter.fail_at = fail_at;
+    if (fixture_vocab(&allocator, &vocab, NULL) != STE_OK) goto done;
+    if (ste_compiler_new(vocab, 1 << 20, &limits, &compiler, NULL) != STE_OK) goto done;
+    const char *text = scenarios[scenario].text;
+    int code = ste_compile(compiler, scenarios[scenario].kind, text, strlen(text), NULL, &grammar, NULL);
+    CHECK(code == STE_OK || code == STE_ERR_NO_MEMORY);
+    CHECK((code == STE_OK) == (grammar != NULL));
+    if (code != STE_OK || ste_matcher_new(grammar, NULL, 0, &matcher, NULL) != STE_OK) goto done;
+    for (const char *p = scenarios[scenario].feed; *p != '\0'; p++) {
+        memset(before, 0xA5, sizeof before);
+        memcpy(row, before, sizeof row);
+        code = ste_matcher_fill(matcher, row, N_WORDS);
+        if (code < 0) {
+            CHECK(code == STE_ERR_NO_MEMORY);
+            CHECK(memcmp(row, before, sizeof row) == 0); /* nothing was written */
+            goto done;
+        }
+        CHECK(allowed(row, (uint8_t)*p));
+        code = ste_matcher_accept_token(matcher, (uint8_t)*p);
+        if (code < 0) {
+            CHECK(code == STE_ERR_NO_MEMORY);
+            counter.fail_at = -1; /* the matcher has not moved: the same token is accepted now */
+            CHECK(ste_matcher_accept_token(matcher, (uint8_t)*p) == 1);
+            goto done;
+        }
+        CHECK(code == 1);
+    }
+    if (ste_matcher_fork(matcher, &fork, NULL) != STE_OK) goto done;
+    through = 1;
+done:
+    ste_matcher_free(fork);
+    ste_grammar_free(grammar);
+    ste_compiler_free(compiler);
+    ste_matcher_free(matcher);
+    ste_vocab_free(vocab);
+    CHECK(counter.live_blocks == 0);
+    CHECK(counter.live_bytes == 0);
+    return through;
+}
+
+TEST(every_call__each_allocation_fails_in_turn__no_leak_no_change) {
+    for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
+        long n = 0;
+        while (!attempt(s, n) && !test_broken) n++;
+        CHECK(n > 50); /* the scenario did allocate */
+        printf("scenario %zu: %ld allocations\n", s, n);
+    }
+}
+
+int main(void) {
+    RUN(every_call__each_allocation_fails_in_turn__no_leak_no_change);
+    return finish();
+}

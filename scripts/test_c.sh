@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Build and run the C tests: plain, under AddressSanitizer and UBSan, and (threads) under ThreadSanitizer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for flavour in plain address,undefined thread; do
+    sanitize=$([ "$flavour" = plain ] || echo "$flavour")
+    build="build/c-${flavour//,/-}"
+    cmake -S . -B "$build" -DSTE_TESTS=ON -DSTE_SANITIZE="$sanitize" >/dev/null
+    cmake --build "$build" -j"$(nproc)" -- --no-print-directory | grep -E 'warning|error' || true
+    echo "C tests, $flavour"
+    ctest --test-dir "$build" --output-on-failure --no-tests=error
+done
