@@ -125,7 +125,8 @@ expr *json_fixed_string(builder *b, const char *s, size_t n) {
         }
         i += length;
     }
-    f->final.at[add_bytes(f, at, "\"", 1)] = 1;
+    at = add_bytes(f, at, "\"", 1);
+    f->final.at[at] = 1;
     return expr_fsm(b, f);
 }
 

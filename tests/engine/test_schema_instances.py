@@ -192,3 +192,12 @@ def test_choice_for_strings_accepts_exactly_those() -> None:
 
     assert [text for text in ("yes", "no", "nothing", "é") if not accepts(Matcher(grammar), text)] == []
     assert [text for text in ("", "y", "not", "yesno") if accepts(Matcher(grammar), text)] == []
+
+
+@pytest.mark.parametrize("length", range(1, 70))
+def test_key_and_value_of_every_length_are_accepted(length: int) -> None:
+    name = "k" * length
+    grammar = compiler().compile_json_schema({"properties": {name: {"enum": [name]}}, "required": [name]})
+
+    assert accepts(Matcher(grammar), f'{{"{name}": "{name}"}}')
+    assert not accepts(Matcher(grammar), f'{{"{name}": "{name}k"}}')
