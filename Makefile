@@ -31,7 +31,7 @@ test-py:
 	$(BIN)/python -m pytest $(ARGS)
 
 test-c:
-	@if [ -f scripts/test_c.sh ]; then PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/test_c.sh; fi
+	@if [ -f scripts/test_c.sh ]; then PATH="$(CURDIR)/$(BIN):$$PATH" bash scripts/test_c.sh; fi
 
 test-slow:
 	@$(PYTHON) scripts/prepare.py test

@@ -115,10 +115,9 @@ class VllmEngine:
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.platforms import current_platform
         from vllm.usage.usage_lib import UsageContext
-        from vllm.v1.engine.async_llm import AsyncLLM
 
         arguments = _engine_arguments(self._settings, cpu=current_platform.is_cpu())
-        llm = AsyncLLM.from_engine_args(
+        llm = _async_llm_class().from_engine_args(
             AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER
         )
         self._llm = llm
@@ -285,6 +284,17 @@ def _sampling_params_class() -> type[SamplingParams]:
             return
 
     return CheckedSamplingParams
+
+
+def _async_llm_class() -> type[AsyncLLM]:
+    """AsyncLLM without its destructor, which shuts down a second time, often when the interpreter is half gone."""
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    class ClosedByHand(AsyncLLM):
+        def __del__(self) -> None:
+            return
+
+    return ClosedByHand
 
 
 @contextlib.contextmanager

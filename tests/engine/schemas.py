@@ -8,14 +8,33 @@ schema has a verdict for every instance.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Iterator, TypeAlias, Union
+from typing import TypeAlias
 
-Json: TypeAlias = Union[None, bool, int, float, str, "list[Json]", "dict[str, Json]"]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 KEYS = ("a", "b", "ab", "é", 'q"', "", "x y")
-STRINGS = ("", "a", "b", "ab", "abc", "é", "日本", "😀", "a😀b", 'q"', "\\", "\n", "\x7f", "\u2028", "</s>", "1", "null")
+STRINGS = (
+    "",
+    "a",
+    "b",
+    "ab",
+    "abc",
+    "é",
+    "日本",
+    "😀",
+    "a😀b",
+    'q"',
+    "\\",
+    "\n",
+    "\x7f",
+    "\u2028",
+    "</s>",
+    "1",
+    "null",
+)
 NUMBERS = (0, 1, -1, 2, 3, 5, 7, 9, 10, 11, 99, 100, -5, -10, 12345678901234567890, 0.5, -0.5, 1.5, 2.25, -9.75, 99.99)
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -49,34 +68,40 @@ def _schema(rng: random.Random, depth: int, names: tuple[str, ...], *, guarded: 
 
 
 def _plain_schema(rng: random.Random, depth: int, names: tuple[str, ...], *, guarded: bool) -> dict[str, Json]:
-    kinds = ["string", "number", "enum", "const", "types", "any", "keywords"]
+    kinds = ["string", "number", "values", "values", "types", "keywords"]
     if depth > 0:
-        kinds += ["array"] * 3 + ["object"] * 4 + ["anyOf"] * 3
+        kinds += ["array"] * 3 + ["object"] * 4 + ["several"] * 4
     if guarded:
-        kinds += ["ref"] * 3
+        kinds += ["reference"] * 3
     match rng.choice(kinds):
         case "string":
             return {"type": "string", **_length(rng)}
         case "number":
             return {"type": rng.choice(("integer", "number")), **_range(rng)}
-        case "enum":
-            return {"enum": [draw_value(rng, 1) for _ in range(rng.randint(1, 4))]}
-        case "const":
-            return {"const": draw_value(rng, 2)}
+        case "values":
+            return _values(rng)
         case "types":
             types: list[Json] = list(rng.sample(TYPES, rng.randint(1, 3)))
             return {"type": types, **_keywords(rng, depth, names)}
-        case "any":
-            return {}
         case "keywords":
             return _keywords(rng, depth, names)
         case "array":
             return {"type": "array", **_items(rng, depth, names)}
         case "object":
             return _object_schema(rng, depth, names)
-        case "anyOf":
-            options: list[Json] = [_schema(rng, depth - 1, names, guarded=guarded) for _ in range(rng.randint(1, 3))]
-            return {"anyOf": options}
+        case "several":
+            parts: list[Json] = [_schema(rng, depth - 1, names, guarded=guarded) for _ in range(rng.randint(1, 3))]
+            return {rng.choice(("anyOf", "anyOf", "anyOf", "allOf")): parts}
+    return _reference(rng, names)
+
+
+def _values(rng: random.Random) -> dict[str, Json]:
+    if rng.random() < 0.5:
+        return {"const": draw_value(rng, 2)}
+    return {"enum": [draw_value(rng, 1) for _ in range(rng.randint(1, 4))]}
+
+
+def _reference(rng: random.Random, names: tuple[str, ...]) -> dict[str, Json]:
     target = rng.choice(("", *("/$defs/" + name.replace("~", "~0").replace("/", "~1") for name in names)))
     return {"$ref": f"#{target}"}
 
@@ -84,6 +109,8 @@ def _plain_schema(rng: random.Random, depth: int, names: tuple[str, ...], *, gua
 def _keywords(rng: random.Random, depth: int, names: tuple[str, ...]) -> dict[str, Json]:
     """Keywords of several types together, with or without a type that they fit."""
     schema: dict[str, Json] = {}
+    if rng.random() < 0.2:
+        return schema
     if rng.random() < 0.4:
         schema |= _length(rng)
     if rng.random() < 0.4:
@@ -101,8 +128,10 @@ def _length(rng: random.Random) -> dict[str, Json]:
 
 
 def _range(rng: random.Random) -> dict[str, Json]:
-    low, high = sorted((rng.choice(NUMBERS), rng.choice(NUMBERS)))
-    return _some(rng, {"minimum": low, "maximum": high})
+    one, other = rng.choice(NUMBERS), rng.choice(NUMBERS)
+    low, high = min(one, other), max(one, other)
+    lower, upper = rng.choice(("minimum", "exclusiveMinimum")), rng.choice(("maximum", "exclusiveMaximum"))
+    return _some(rng, {lower: low, upper: high})
 
 
 def _some(rng: random.Random, keywords: dict[str, Json]) -> dict[str, Json]:
@@ -114,6 +143,8 @@ def _items(rng: random.Random, depth: int, names: tuple[str, ...]) -> dict[str, 
     schema = _some(rng, {"minItems": low, "maxItems": high})
     if rng.random() < 0.8:
         schema["items"] = _sub(rng, depth, names)
+    if rng.random() < 0.2:
+        schema["prefixItems"] = [_sub(rng, depth, names) for _ in range(rng.randint(1, 2))]
     return schema
 
 
@@ -174,6 +205,13 @@ def draw_instance(rng: random.Random, schema: Json, root: dict[str, Json], depth
         branch = rng.choice(branches)
         merged = {**schema, **branch} if isinstance(branch, dict) else dict(schema)
         return draw_instance(rng, {key: value for key, value in merged.items() if key != "anyOf"}, root, depth - 1)
+    if "allOf" in schema and rng.random() < 0.9:
+        merged = {key: value for key, value in schema.items() if key != "allOf"}
+        parts = schema["allOf"]
+        assert isinstance(parts, list)
+        for part in parts:
+            merged |= part if isinstance(part, dict) else {}
+        return draw_instance(rng, merged, root, depth - 1)
     return _instance_of_type(rng, schema, root, depth)
 
 
@@ -183,7 +221,10 @@ def _instance_of_type(rng: random.Random, schema: dict[str, Json], root: dict[st
     if kind == "array" or (kind is None and "items" in schema):
         low, high = int(str(schema.get("minItems", 0))), int(str(schema.get("maxItems", 3)))
         count = rng.choice((low, low, min(high, low + 1), min(high, 3), min(high, 4) + 1, max(0, low - 1)))
-        return [draw_instance(rng, schema.get("items", True), root, depth - 1) for _ in range(count)]
+        prefix = schema.get("prefixItems", [])
+        assert isinstance(prefix, list)
+        items = [*prefix, *[schema.get("items", True)] * count][:count]
+        return [draw_instance(rng, item, root, depth - 1) for item in items]
     if kind == "object":
         return _object_instance(rng, schema, root, depth)
     if kind == "string":
@@ -198,14 +239,15 @@ def _instance_of_type(rng: random.Random, schema: dict[str, Json], root: dict[st
 def _object_instance(rng: random.Random, schema: dict[str, Json], root: dict[str, Json], depth: int) -> Json:
     """Declared keys in declared order, then others."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
-    assert isinstance(properties, dict) and isinstance(required, list)
+    assert isinstance(properties, dict)
+    assert isinstance(required, list)
     instance: dict[str, Json] = {}
     for key, value in properties.items():
         if rng.random() < (0.95 if key in required else 0.5):
             instance[key] = draw_instance(rng, value, root, depth - 1)
-    for key in required:
-        if isinstance(key, str) and key not in properties and rng.random() < 0.9:
-            instance[key] = draw_instance(rng, schema.get("additionalProperties", True), root, depth - 1)
+    for name in required:
+        if isinstance(name, str) and name not in properties and rng.random() < 0.9:
+            instance[name] = draw_instance(rng, schema.get("additionalProperties", True), root, depth - 1)
     if rng.random() < 0.3:
         key = rng.choice(KEYS)
         if key not in properties:
@@ -231,12 +273,12 @@ def key_orders(value: Json, most: int) -> Iterator[Json]:
 
 def _orders(value: Json) -> Iterator[Json]:
     if isinstance(value, list):
-        for items in product(*(list(key_orders(item, 6)) for item in value)):
+        for items in product(*(list(key_orders(item, 30)) for item in value)):
             yield list(items)
     elif isinstance(value, dict):
-        members = {key: list(key_orders(item, 6)) for key, item in value.items()}
-        for keys in permutations(members):
-            for items in product(*(members[key] for key in keys)):
-                yield dict(zip(keys, items))
+        for items in product(*(list(key_orders(item, 30)) for item in value.values())):
+            members = dict(zip(value, items, strict=True))
+            for keys in permutations(members):
+                yield {key: members[key] for key in keys}
     else:
         yield value

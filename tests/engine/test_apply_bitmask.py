@@ -80,7 +80,7 @@ def test_apply_for_one_row_accepts_vectors() -> None:
 
 
 def test_apply_for_logits_wider_than_the_mask_raises() -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="65"):
         apply_bitmask(np.zeros((1, 65), dtype=np.float32), np.zeros((1, 2), dtype=np.int32))
 
 
@@ -89,7 +89,7 @@ def test_apply_for_strided_logits_raises_and_writes_nothing(view: str) -> None:
     whole = np.zeros((64, 64), dtype=np.float32)
     logits = whole[:, ::2] if view == "every_second_column" else whole.T
 
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="contiguous"):
         apply_bitmask(logits, np.zeros((64, 2), dtype=np.int32))
 
     assert (whole == 0).all()

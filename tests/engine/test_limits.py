@@ -55,7 +55,7 @@ def test_depth_for_deep_regex_and_ebnf_groups_raises(opener: str) -> None:
 
 
 def test_rules_for_more_rules_raises() -> None:
-    text = "root ::= " + " | ".join(f"r{i}" for i in range(100)) + "\n"
+    text = 'root ::= "" | ' + " | ".join(f"r{i}" for i in range(100)) + "\n"
     text += "\n".join(f'r{i} ::= "{i}" root "x"' for i in range(100))
 
     assert _compiler(Limits(rules=1000)).compile_ebnf(text) is not None
@@ -63,11 +63,25 @@ def test_rules_for_more_rules_raises() -> None:
         _compiler(Limits(rules=50)).compile_ebnf(text)
 
 
-def test_states_for_exponential_automaton_raises() -> None:
-    pattern = "(a|b)*a(a|b){18}"
+def test_states_for_long_pattern_raises() -> None:
+    compiler = _compiler(Limits(states=100_000))
 
+    assert accepts(Matcher(compiler.compile_regex("ab" * 1000)), "ab" * 1000)
     with pytest.raises(LimitError):
-        _compiler(Limits(states=10_000)).compile_regex(pattern)
+        compiler.compile_regex("ab" * 100_000)
+
+
+def test_pattern_with_exponential_deterministic_automaton_compiles_in_time_or_raises() -> None:
+    started = time.monotonic()
+
+    try:
+        grammar = _compiler(Limits(compile_seconds=2)).compile_regex("[ab]*a" + "[ab]" * 24)
+    except LimitError:
+        pass
+    else:
+        assert accepts(Matcher(grammar), "bba" + "b" * 24)
+        assert not accepts(Matcher(grammar), "bbb" + "b" * 24)
+    assert time.monotonic() - started < 10
 
 
 def test_compile_bytes_for_hungry_grammar_raises() -> None:
@@ -78,11 +92,11 @@ def test_compile_bytes_for_hungry_grammar_raises() -> None:
 
 
 def test_compile_seconds_for_slow_grammar_raises_in_time() -> None:
-    compiler = _compiler(Limits(compile_seconds=0.2))
+    schema: dict[str, Json] = {"enum": [f"value number {i}" for i in range(100_000)]}
     started = time.monotonic()
 
     with pytest.raises(LimitError):
-        compiler.compile_regex("(a|b)*a(a|b){22}")
+        _compiler(Limits(compile_seconds=0.01)).compile_json_schema(schema)
 
     assert time.monotonic() - started < 3
 

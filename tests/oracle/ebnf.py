@@ -87,7 +87,7 @@ def _bounds(low: int, high: int | None, style: random.Random | None) -> str:
 
 
 def _range(low: int, high: int, style: random.Random | None) -> str:
-    first, last = (_character(chr(point), '\\]^-[', style) for point in (low, high))
+    first, last = (_character(chr(point), "\\]^-[", style) for point in (low, high))
     return first if low == high else f"{first}-{last}"
 
 

@@ -34,6 +34,8 @@ _CHARACTERS = (
 )
 _RULE_NAMES = ("root", "r1", "a-b", "Rule_2", "_x")
 _MARKER = "<s>"
+_LARGE_SET = 600
+"""Items of an Earley set at which a sentence is cut short."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,9 @@ def draw_vocabulary(rng: random.Random, alphabet: Alphabet, grammar: Grammar) ->
     pieces: list[bytes] = []
     single = sorted({bytes((byte,)) for char in alphabet.characters for byte in char.encode()})
     pieces += single if rng.random() < 0.7 else rng.sample(single, rng.randint(0, len(single)))
+    parser = Parser(lower(grammar, {}))
     for _ in range(rng.randint(2, 8)):
-        sentence = draw_sentence(rng, grammar, alphabet, 12)
+        sentence = draw_sentence(rng, parser, alphabet, 12)
         if sentence:
             start = rng.randrange(len(sentence))
             pieces.append(sentence[start : start + rng.choice((1, 2, 2, 3, 4, 8))])
@@ -161,13 +164,12 @@ def _with_roles(rng: random.Random, pieces: list[bytes], alphabet: Alphabet) -> 
     return TokenList(tuple(text for text, _ in roles), frozenset(special), frozenset(stop))
 
 
-def draw_sentence(rng: random.Random, grammar: Grammar, alphabet: Alphabet, most: int) -> bytes:
-    """A beginning of a string of the language, at most ``most`` bytes, special tokens spelled out."""
-    parser = Parser(lower(grammar, {}))
+def draw_sentence(rng: random.Random, parser: Parser, alphabet: Alphabet, most: int) -> bytes:
+    """A beginning of a string of the language, at most ``most`` bytes."""
     favourites = {byte for char in alphabet.characters for byte in char.encode()}
     position = parser.begin()
     sentence = bytearray()
-    while position is not None and len(sentence) < most:
+    while position is not None and len(sentence) < most and position.size < _LARGE_SET:
         symbols = sorted(symbol for symbol in parser.next_symbols(position) if symbol < TOKEN_BASE)
         if not symbols or (position.accepting and rng.random() < 0.1):
             break

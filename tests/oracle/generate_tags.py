@@ -34,7 +34,7 @@ class Shapes:
 
 def draw_tag_alphabet(rng: random.Random) -> Alphabet:
     """Two to four characters that are good for markers, so that texts and markers run into each other."""
-    return Alphabet(("<", "a", *rng.sample(_CHARACTERS[4:] + (">", "/"), rng.randint(0, 2))), (_MARKER,))
+    return Alphabet(("<", "a", *rng.sample((*_CHARACTERS[4:], ">", "/"), rng.randint(0, 2))), (_MARKER,))
 
 
 def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int = 3) -> Node:
@@ -77,9 +77,10 @@ def _draw_nodes(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: i
 
 
 def _draw_marker(rng: random.Random, alphabet: Alphabet) -> str:
-    if rng.random() < 0.1:
-        return _MARKER
-    return "".join(rng.choices(alphabet.characters, k=rng.choice((1, 2, 2, 3))))
+    marker = "".join(rng.choices(alphabet.characters, k=rng.choice((1, 2, 2, 3))))
+    if rng.random() < 0.85:
+        return marker
+    return rng.choice((_MARKER, _MARKER, _MARKER + marker, marker + _MARKER, marker[:1] + _MARKER + marker[1:]))
 
 
 def _draw_markers(rng: random.Random, alphabet: Alphabet, count: int) -> tuple[str, ...]:

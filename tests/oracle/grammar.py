@@ -10,8 +10,9 @@ plain context-free productions, and ``parser`` recognises those.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Mapping, TypeAlias, Union
+from typing import TypeAlias
 
 TOKEN_BASE = 256
 """Symbol number of token 0 as a unit; below it are the bytes."""
@@ -111,9 +112,9 @@ class TokenEdge:
     tokens: frozenset[int]
 
 
-Expression: TypeAlias = Union[
-    Literal, Bytes, Characters, ByteRange, Sequence, Choice, Repeat, Reference, Dispatch, TokenEdge
-]
+Expression: TypeAlias = (
+    Literal | Bytes | Characters | ByteRange | Sequence | Choice | Repeat | Reference | Dispatch | TokenEdge
+)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 from tests.oracle.grammar import TOKEN_BASE, Grammar, token_symbol
 from tests.oracle.parser import Parser, Position

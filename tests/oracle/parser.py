@@ -16,10 +16,10 @@ position that is reached over several edges at once.
 
 from __future__ import annotations
 
-from typing import Iterable, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
 from tests.oracle.productions import Production, Productions, Terminal
-
 
 WHOLE = -1
 """Left-hand side of the production that stands above the start rule."""
@@ -27,6 +27,12 @@ WHOLE = -1
 
 Item: TypeAlias = "tuple[Production, int, Position]"
 """(production, dot, origin): ``dot`` parts of the right-hand side matched since ``origin``."""
+
+
+def _moved(item: Item) -> Item:
+    """The same item with its dot one part further."""
+    production, dot, origin = item
+    return production, dot + 1, origin
 
 
 class Position:
@@ -63,10 +69,7 @@ class Parser:
     def join(self, edges: Iterable[tuple[Position, int]]) -> Position | None:
         """The position after any one of the (position, symbol) edges."""
         kernel = {
-            (production, dot + 1, origin)
-            for position, symbol in edges
-            for terminal, (production, dot, origin) in position.for_symbol
-            if symbol in terminal
+            _moved(item) for position, symbol in edges for terminal, item in position.for_symbol if symbol in terminal
         }
         if not kernel:
             return None
@@ -99,14 +102,14 @@ class Parser:
                 if production.left == WHOLE:
                     position.accepting = True
                 elif origin is not position:
-                    found = [(waiting, at + 1, begin) for waiting, at, begin in origin.for_non_terminal[production.left]]
+                    found = [_moved(waiting) for waiting in origin.for_non_terminal[production.left]]
             else:
                 part = production.right[dot]
                 if isinstance(part, int):
                     position.for_non_terminal.setdefault(part, []).append(item)
                     found = [(predicted, 0, position) for predicted in productions[part]]
                     if part in nullable:
-                        found.append((production, dot + 1, origin))
+                        found.append(_moved(item))
                 else:
                     position.for_symbol.append((part, item))
             for each in found:

@@ -11,8 +11,9 @@ them, so that whatever the parser keeps alive can be completed.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
-from typing import Callable, Iterable, Mapping, Sequence as Ordered, Union
 
 from tests.oracle import utf8
 from tests.oracle.grammar import (
@@ -34,7 +35,7 @@ from tests.oracle.grammar import (
 )
 
 Terminal = frozenset[int]
-Part = Union[int, Terminal]
+Part = int | Terminal
 Right = tuple[Part, ...]
 Spelled = tuple[Terminal, ...]
 
@@ -161,44 +162,27 @@ class _Lowering:
         return chain[0]
 
     def _dispatch(self, dispatch: Dispatch) -> int:
-        """One non-terminal per state (text that may begin a pattern, UTF-8 bytes still due)."""
-        triggers = [(spell(text, self._special_texts), self._right(body)) for text, body in dispatch.triggers]
-        excludes = [spell(text, self._special_texts) for text in dispatch.excludes]
-        patterns = [pattern for pattern, _ in triggers] + excludes
-        terminals = {terminal for pattern in patterns for terminal in pattern} | {
-            frozenset((byte,)) for byte in range(256)
-        }
-        start: tuple[Spelled, utf8.ByteRanges] = ((), ())
+        """One non-terminal per state of the text (see ``_Text``)."""
+        text = _Text(
+            triggers=[(spell(trigger, self._special_texts), self._right(body)) for trigger, body in dispatch.triggers],
+            excludes=[spell(exclude, self._special_texts) for exclude in dispatch.excludes],
+        )
+        start: _TextState = ((), ())
         states = {start: self._fresh()}
         todo = [start]
         while todo:
             state = todo.pop()
             left = states[state]
-            text, pending = state
-            if not pending and _all_bytes(text):
+            if text.may_end(state):
                 self._add(left, ())
             plain: dict[int, set[int]] = defaultdict(set)
-            for terminal in terminals:
-                is_byte = min(terminal) < TOKEN_BASE
-                after = utf8.after_byte(pending, min(terminal)) if is_byte else (None if pending else ())
-                if after is None:
-                    continue
-                seen = (*text, terminal)
-                if any(_ends_with(seen, exclude) for exclude in excludes):
-                    continue
-                fired = [
-                    body
-                    for pattern, body in triggers
-                    if _ends_with(seen, pattern) and _all_bytes(seen[: len(seen) - len(pattern)])
-                ]
+            for terminal in text.alphabet():
+                fired = text.fired(state, terminal)
                 for body in fired:
                     self._add(left, (terminal, *body, states[start]) if dispatch.loop else (terminal, *body))
-                if fired:
+                following = None if fired else text.after(state, terminal)
+                if following is None:
                     continue
-                kept = _longest_begun(seen, patterns)
-                if not _all_bytes(seen[: len(seen) - len(kept)]):
-                    continue
-                following = (kept, after)
                 if following not in states:
                     states[following] = self._fresh()
                     todo.append(following)
@@ -206,6 +190,57 @@ class _Lowering:
             for target, symbols in plain.items():
                 self._add(left, (frozenset(symbols), target))
         return states[start]
+
+
+_TextState = tuple[Spelled, utf8.ByteRanges]
+"""The end of the text that begins a trigger or an exclusion, and the UTF-8 bytes still due."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What free text may go on with, state by state."""
+
+    triggers: list[tuple[Spelled, Right]]
+    excludes: list[Spelled]
+
+    def alphabet(self) -> set[Terminal]:
+        """Every byte, and every special token of a trigger or an exclusion."""
+        patterns = [*(pattern for pattern, _ in self.triggers), *self.excludes]
+        return {terminal for pattern in patterns for terminal in pattern} | {frozenset((b,)) for b in range(256)}
+
+    def may_end(self, state: _TextState) -> bool:
+        """Whether free text may end here: after a whole code point, and not inside a trigger's special token."""
+        text, pending = state
+        return not pending and _all_bytes(text)
+
+    def fired(self, state: _TextState, terminal: Terminal) -> list[Right]:
+        """What may follow, when ``terminal`` completes triggers."""
+        seen = (*state[0], terminal)
+        if self._pending_after(state, terminal) is None or self._excluded(seen):
+            return []
+        return [
+            body
+            for pattern, body in self.triggers
+            if _ends_with(seen, pattern) and _all_bytes(seen[: len(seen) - len(pattern)])
+        ]
+
+    def after(self, state: _TextState, terminal: Terminal) -> _TextState | None:
+        """The state after ``terminal``, which completes no trigger; ``None`` when it is forbidden."""
+        seen = (*state[0], terminal)
+        pending = self._pending_after(state, terminal)
+        if pending is None or self._excluded(seen):
+            return None
+        kept = _longest_begun(seen, [*(pattern for pattern, _ in self.triggers), *self.excludes])
+        return (kept, pending) if _all_bytes(seen[: len(seen) - len(kept)]) else None
+
+    def _excluded(self, seen: Spelled) -> bool:
+        return any(_ends_with(seen, exclude) for exclude in self.excludes)
+
+    def _pending_after(self, state: _TextState, terminal: Terminal) -> utf8.ByteRanges | None:
+        symbol, pending = min(terminal), state[1]
+        if symbol < TOKEN_BASE:
+            return utf8.after_byte(pending, symbol)
+        return None if pending else ()
 
 
 def _all_bytes(text: Spelled) -> bool:

@@ -8,8 +8,8 @@ text, cut it where the first trigger ends.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
-from typing import Mapping
 
 from tests.oracle.grammar import (
     ByteRange,

@@ -8,7 +8,7 @@ the free text inside it, so content never contains the string that ends it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from tests.oracle.grammar import (
     Bytes,
@@ -22,7 +22,7 @@ from tests.oracle.grammar import (
 )
 from tests.oracle.regex import print_regex
 
-JsonValue: TypeAlias = Union[None, bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]"]
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
 
@@ -97,9 +97,7 @@ class TriggeredTags:
     stop_after_first: bool = False
 
 
-Node: TypeAlias = Union[
-    ConstString, Regex, EnumSchema, AnyText, SequenceOf, OneOf, Copies, Tag, TriggeredTags
-]
+Node: TypeAlias = ConstString | Regex | EnumSchema | AnyText | SequenceOf | OneOf | Copies | Tag | TriggeredTags
 
 
 def to_json(node: Node) -> JsonObject:
@@ -120,33 +118,45 @@ def _format(node: Node) -> JsonObject:
             return {"type": "regex", "pattern": print_regex(pattern)}
         case EnumSchema(values):
             return {"type": "json_schema", "json_schema": {"enum": list(values)}}
+        case AnyText(()):
+            return {"type": "any_text"}
         case AnyText(excludes):
-            return {"type": "any_text", "excludes": list(excludes)} if excludes else {"type": "any_text"}
+            return {"type": "any_text", "excludes": list(excludes)}
         case SequenceOf(elements):
             return {"type": "sequence", "elements": [_format(element) for element in elements]}
         case OneOf(elements):
             return {"type": "or", "elements": [_format(element) for element in elements]}
-        case Copies(content, low, high):
-            name = {(0, 1): "optional", (0, None): "star", (1, None): "plus"}.get((low, high))
-            if name is not None:
-                return {"type": name, "content": _format(content)}
-            return {"type": "repeat", "min": low, "max": -1 if high is None else high, "content": _format(content)}
+        case Copies():
+            return _copies_format(node)
         case Tag(begin, content, ends):
             end: JsonValue = ends[0] if len(ends) == 1 else list(ends)
             return {"type": "tag", "begin": begin, "content": _format(content), "end": end}
         case TriggeredTags():
-            written: JsonObject = {
-                "type": "triggered_tags",
-                "triggers": list(node.triggers),
-                "tags": [_format(tag) for tag in node.tags],
-            }
-            if node.excludes:
-                written["excludes"] = list(node.excludes)
-            if node.at_least_one:
-                written["at_least_one"] = True
-            if node.stop_after_first:
-                written["stop_after_first"] = True
-            return written
+            return _triggered_format(node)
+
+
+def _copies_format(node: Copies) -> JsonObject:
+    content = _format(node.content)
+    name = {(0, 1): "optional", (0, None): "star", (1, None): "plus"}.get((node.low, node.high))
+    if name is not None:
+        return {"type": name, "content": content}
+    return {"type": "repeat", "min": node.low, "max": -1 if node.high is None else node.high, "content": content}
+
+
+def _triggered_format(node: TriggeredTags) -> JsonObject:
+    """Fields that have their default are left out."""
+    written: JsonObject = {
+        "type": "triggered_tags",
+        "triggers": list(node.triggers),
+        "tags": [_format(tag) for tag in node.tags],
+    }
+    if node.excludes:
+        written["excludes"] = list(node.excludes)
+    if node.at_least_one:
+        written["at_least_one"] = True
+    if node.stop_after_first:
+        written["stop_after_first"] = True
+    return written
 
 
 def _expression(node: Node, ends: tuple[str, ...]) -> Expression:

@@ -46,9 +46,7 @@ def test_print_ebnf_for_every_construct_writes_the_dialect() -> None:
     )
 
     assert print_ebnf(grammar) == (
-        'root ::= a-b "x\\"\\\\\\n\\x00" | ""\n'
-        'a-b ::= [^a-c\\x5d] ("y"*)\n'
-        'c ::= ("a" | "é"{2}){1,3}\n'
+        'root ::= a-b "x\\"\\\\\\n\\x00" | ""\na-b ::= [^a-c\\x5d] ("y"*)\nc ::= ("a" | "é"{2}){1,3}\n'
     )
 
 
@@ -104,7 +102,9 @@ _CALL = Tag("<f>", Regex(Repeat(Characters(((0x30, 0x39),)), 1, None)), ("</f>",
         (EnumSchema(("a", "b")), ('"a"',), ("a", '"c"')),
     ],
 )
-def test_to_grammar_for_tag_describes_these_texts(node: Node, accepted: tuple[str, ...], refused: tuple[str, ...]) -> None:
+def test_to_grammar_for_tag_describes_its_texts(
+    node: Node, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
     parser = Parser(lower(to_grammar(node), {}))
 
     assert [text for text in accepted if not parser.accepts(text.encode())] == []

@@ -25,7 +25,7 @@ def test_encoded_ranges_for_random_range_hold_each_code_point_once(seed: int) ->
             inside = [
                 product
                 for product in products
-                if len(product) == len(code) and all(a <= byte <= b for byte, (a, b) in zip(code, product))
+                if len(product) == len(code) and all(a <= byte <= b for byte, (a, b) in zip(code, product, strict=True))
             ]
             assert len(inside) == 1, hex(point)
     total = 0

@@ -66,7 +66,7 @@ def encoded_ranges(low: int, high: int) -> list[ByteRanges]:
         if split is not None:
             pending += [(low, split), (split + 1, high)]
             continue
-        found.append(tuple(zip(chr(low).encode(), chr(high).encode())))
+        found.append(tuple(zip(chr(low).encode(), chr(high).encode(), strict=True)))
     return sorted(found)
 
 

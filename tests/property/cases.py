@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Sequence, Union
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ class Case:
 
     kind: Kind
     seed: int
-    described: Union[OracleGrammar, structural_tag.Node]
+    described: OracleGrammar | structural_tag.Node
     tokens: TokenList
 
     def oracle(self) -> MaskOracle:

@@ -7,7 +7,8 @@ its own children, and a tuple may lose an element.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from tests.oracle.grammar import Grammar
 from tests.property.cases import Case
@@ -56,22 +57,25 @@ def _smaller(node: object) -> Iterator[object]:
     """Variants of ``node`` with one simplification somewhere inside."""
     if not dataclasses.is_dataclass(node) or isinstance(node, type):
         return
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        if dataclasses.is_dataclass(value):
-            yield value
-        if isinstance(value, (bytes, str)) and value:
-            for at in range(len(value)):
-                yield dataclasses.replace(node, **{field.name: value[:at] + value[at + 1 :]})
-        if isinstance(value, tuple):
-            yield from (element for element in value if dataclasses.is_dataclass(element))
-            for at in range(len(value)):
-                yield dataclasses.replace(node, **{field.name: value[:at] + value[at + 1 :]})
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        for variant in _smaller(value):
-            yield dataclasses.replace(node, **{field.name: variant})
-        if isinstance(value, tuple):
-            for at, element in enumerate(value):
-                for variant in _smaller(element):
-                    yield dataclasses.replace(node, **{field.name: (*value[:at], variant, *value[at + 1 :])})
+    fields = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
+    for value in fields.values():
+        elements = value if isinstance(value, tuple) else (value,)
+        yield from (element for element in elements if dataclasses.is_dataclass(element))
+    for name, value in fields.items():
+        for variant in _shorter(value):
+            yield dataclasses.replace(node, **{name: variant})
+
+
+def _shorter(value: object) -> Iterator[object]:
+    """Variants of a field: without one of its elements, or with one of them simplified."""
+    if isinstance(value, (bytes, str, tuple)):
+        for at in range(len(value)):
+            yield _without(value, at)
+    if isinstance(value, tuple):
+        for at, element in enumerate(value):
+            yield from ((*value[:at], variant, *value[at + 1 :]) for variant in _smaller(element))
+    yield from _smaller(value)
+
+
+def _without(value: Any, at: int) -> Any:
+    return value[:at] + value[at + 1 :]

@@ -64,9 +64,7 @@ def check(case: Case, longest: int = LONGEST_PREFIX) -> Checked:
     return Checked(len(prefix), None)
 
 
-def _difference(
-    case: Case, oracle: MaskOracle, position: Position, matcher: Matcher, rng: random.Random
-) -> str | None:
+def _difference(case: Case, oracle: MaskOracle, position: Position, matcher: Matcher, rng: random.Random) -> str | None:
     size = case.tokens.size
     expected = oracle.allowed(position)
     actual, restricted = fill(matcher, size)

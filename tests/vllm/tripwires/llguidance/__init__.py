@@ -1,14 +1,6 @@
-"""Stands in for llguidance while vLLM runs, as the xgrammar beside it does."""
+"""Stands in for llguidance while vLLM runs, as the xgrammar beside it does: vLLM annotates with two names."""
 
-from xgrammar import TripwireError
+from xgrammar import _Tripwire
 
-
-class LLMatcher:
-    """vLLM names it in an annotation when its module is imported."""
-
-    def __init__(self, *arguments, **keywords):
-        raise TripwireError("llguidance.LLMatcher was used")
-
-
-def __getattr__(name):
-    raise TripwireError(f"llguidance.{name} was used")
+LLMatcher = _Tripwire("LLMatcher", (), {})
+LLTokenizer = _Tripwire("LLTokenizer", (), {})

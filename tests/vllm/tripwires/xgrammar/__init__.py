@@ -1,6 +1,7 @@
 """Stands in for xgrammar while vLLM runs: vLLM imports it in every process, and any use of it must fail.
 
-Only what vLLM's modules need at import time exists: names that can be imported and annotated with.
+What exists is what vLLM's modules need when they are imported: names to import and annotate with, and inert nodes
+(`...Format`), of which one is built at import time. Compiling, matching, filling and applying raise.
 """
 
 
@@ -10,7 +11,9 @@ class TripwireError(RuntimeError):
 
 class _Tripwire(type):
     def __call__(cls, *arguments, **keywords):
-        raise TripwireError(f"xgrammar.{cls.__name__} was used")
+        if cls.__name__.endswith("Format"):
+            return super().__call__()
+        raise TripwireError(f"{cls.__name__} was used")
 
 
 def __getattr__(name):
@@ -20,6 +23,6 @@ def __getattr__(name):
         return _Tripwire(name, (), {})
 
     def used(*arguments, **keywords):
-        raise TripwireError(f"xgrammar.{name} was used")
+        raise TripwireError(f"{name} was used")
 
     return used
