@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import queue
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -145,37 +147,67 @@ _SILENCE_SECONDS = 10.0
 
 
 def run(command: Sequence[str], name: str, *, show: Callable[[str], bool] | None = None) -> None:
-    """Run with output into `.venv/logs/NAME.log`; print lines that `show` picks, else a sign of life every 10 s.
+    """Run with output into `.venv/logs/NAME.log`; print lines that `show` picks, and a sign of life every 10 s.
 
     Raises:
         SetupError: the command failed; the text ends with its last lines.
     """
-    lines: list[str] = []
-    began = spoke = time.monotonic()
     env = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUNBUFFERED": "1"}
     env.pop("PYTHONPATH", None)
     process = subprocess.Popen(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
-    assert process.stdout is not None
-    for raw in process.stdout:
-        line = raw.rstrip()
-        lines.append(line)
-        now = time.monotonic()
-        if show is not None and show(line):
-            say(f"  {line}")
-            spoke = now
-        elif now - spoke > _SILENCE_SECONDS and line.strip():
-            say(f"  {now - began:4.0f} s: {line.strip()[:100]}")
-            spoke = now
-    code = process.wait()
+    try:
+        lines = _follow(process, show)
+    except BaseException:
+        process.terminate()
+        raise
     log = VENV / "logs" / f"{name}.log"
     if VENV.is_dir():
         log.parent.mkdir(exist_ok=True)
         log.write_text("\n".join([" ".join(command), *lines, ""]), encoding="utf-8")
-    if code:
-        telling = [line for line in lines if line.strip() and not line.startswith("WARNING: Location")]
+    if process.wait():
+        telling = [line for line in lines if _telling(line)]
         raise SetupError("\n".join([f"step '{name}' failed (all of its output: {log}):", *telling[-15:]]))
+
+
+def _follow(process: subprocess.Popen[str], show: Callable[[str], bool] | None) -> list[str]:
+    """All lines of the process, while the screen learns what it should."""
+    lines: list[str] = []
+    arriving: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            arriving.put(line.rstrip())
+        arriving.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    began = spoke = time.monotonic()
+    latest = ""
+    while True:
+        try:
+            line = arriving.get(timeout=_SILENCE_SECONDS)
+        except queue.Empty:
+            line = ""
+        if line is None:
+            return lines
+        if line:
+            lines.append(line)
+        if _telling(line):
+            latest = line.strip()[:90]
+        now = time.monotonic()
+        if show is not None and show(line):
+            say(f"  {line}")
+            spoke = now
+        elif now - spoke >= _SILENCE_SECONDS:
+            say(f"  {now - began:4.0f} s  {latest}")
+            spoke = now
+
+
+def _telling(line: str) -> bool:
+    """Whether a line says something to a person."""
+    return bool(line.strip()) and not line.startswith("WARNING: Location")
 
 
 def say(line: str) -> None:

@@ -207,8 +207,17 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     }
 }
 
+/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
+#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
+#define COUNT_OPEN UINT64_MAX       /* and it may not end */
+
 static void visit_repeat(store *s, item it) {
     rule *r = it.state->rule;
+    if (it.reg >= COUNT_FREE) {
+        if (it.reg == COUNT_FREE) complete(s, r, it.origin);
+        wait_for(s, r->repeated, it.state, it.reg, false, r, it.origin);
+        return;
+    }
     if (it.reg >= r->min) complete(s, r, it.origin);
     if (r->max != REPEAT_INFINITE && it.reg >= r->max) return;
     uint64_t next = it.reg + 1;
@@ -350,11 +359,10 @@ void set_destroy(store *s, set *at) {
     }
     row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     if (r != NULL) row_release(s, r);
-    local *l = atomic_load_explicit(&at->local, memory_order_relaxed);
-    if (l != NULL) {
-        row_release(s, l->row);
-        store_free(s, l, sizeof *l + l->n_exits * sizeof *l->exits);
-    }
+    exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
+    if (e != NULL) store_free(s, e, sizeof *e + e->n * sizeof *e->nodes);
+    loop *l = atomic_load_explicit(&at->loop, memory_order_relaxed);
+    if (l != NULL) store_free(s, l, sizeof *l);
     store_free(s, at, set_size(at->n_scan, at->n_waiters));
 }
 
@@ -372,6 +380,7 @@ set *set_local(store *s, const state *st, uint64_t reg) {
     pthread_mutex_lock(&s->grow);
     closure_begin(s);
     add_scan(s, (item){st, s->top, reg});
+    if (st->final) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
     set *out = closure_intern(s);
     pthread_mutex_unlock(&s->grow);
     return out;
@@ -458,16 +467,15 @@ set *set_after(store *s, set *at, set *origin, rule *completed) {
  * A mask looks at most `reach` bytes ahead, and every repetition takes at
  * least one byte (a body that may be empty has min = 0 and its count is an
  * upper bound only).  So as long as count + reach + 1 stays on one side of min
- * and of max, the count does not change the mask. */
+ * and of max, the count does not matter to the mask: COUNT_OPEN or COUNT_FREE
+ * stands for all of them, and then the set can come back to itself. */
 static uint64_t canonical_count(const store *s, const waiter *w) {
-    if (!counts(w->target)) return w->reg;
+    if (!counts(w->target) || w->reg >= COUNT_FREE) return w->reg;
     const rule *r = w->target->rule;
     uint64_t ahead = (uint64_t)s->reach + 1;
-    if (w->reg + ahead < r->min) return 1 + ahead < r->min ? 1 : w->reg;
-    if (w->reg < r->min) return w->reg;
-    uint64_t low = r->min > 1 ? r->min : 1;
-    if (r->max == REPEAT_INFINITE) return w->reg;
-    return w->reg + ahead < r->max && w->reg >= low ? low : w->reg;
+    if (w->reg + ahead < r->min) return COUNT_OPEN;
+    if (w->reg >= r->min && (r->max == REPEAT_INFINITE || w->reg + ahead < r->max)) return COUNT_FREE;
+    return w->reg;
 }
 
 static set *canonical_or_self(set *at) {
@@ -514,6 +522,35 @@ set *set_canonical(store *s, set *at) {
     }
     if (n == 0 && !c->failed) out = canonical_or_self(at); /* made here, or by a faster thread */
     store_free(s, stack, cap * sizeof *stack);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+/* ---- one counter without its bound ---- */
+
+set *set_unbounded(store *s, set *at, uint64_t *left) {
+    *left = UINT64_MAX;
+    const waiter *counter = NULL;
+    for (uint32_t i = 0; i < at->n_waiters; i++) {
+        const waiter *w = &set_waiters(at)[i];
+        if (!counts(w->target) || w->reg >= COUNT_FREE || counter != NULL) return at;
+        counter = w;
+    }
+    if (counter == NULL) return at;
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        if (at->scan[i].origin != NULL || at->scan[i].state->rule != counter->on) return at;
+    const rule *r = counter->target->rule;
+    if (r->max != REPEAT_INFINITE) *left = r->max - (counter->reg - 1);
+    set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
+    if (known != NULL) return known;
+    pthread_mutex_lock(&s->grow);
+    closure_begin(s);
+    for (uint32_t i = 0; i < at->n_scan; i++) add_scan(s, at->scan[i]);
+    waiter w = *counter;
+    w.reg = counter->reg < r->min ? COUNT_OPEN : COUNT_FREE;
+    add_waiter(s, w);
+    set *out = closure_intern(s);
+    if (out != NULL) atomic_store_explicit(&at->unbounded, out, memory_order_release);
     pthread_mutex_unlock(&s->grow);
     return out;
 }

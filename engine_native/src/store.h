@@ -120,12 +120,19 @@ typedef struct edge_block {
     _Atomic(set *) to[16];
 } edge_block;
 
-/* What an item does by itself, before its rule is complete (mask.c). */
-typedef struct local {
-    row *row;
-    uint32_t n_exits;
-    uint32_t exits[]; /* trie nodes after which the rule is complete and longer tokens exist */
-} local;
+/* Trie nodes after which the rule under top is complete and longer tokens exist (mask.c). */
+typedef struct exit_list {
+    uint32_t n;
+    uint32_t nodes[];
+} exit_list;
+
+/* Characters after which a set is itself again (loops.c). */
+typedef struct loop {
+    bool is_loop;
+    bool utf8;       /* every character beyond ASCII is one */
+    byteset ascii;   /* ASCII bytes that are */
+    uint64_t others; /* classes of bytes that are not; CLASS_NOT_WHOLE included */
+} loop;
 
 struct set {
     uint64_t hash;
@@ -135,8 +142,10 @@ struct set {
     bool mark;
     byteset allow;
     _Atomic(row *) row;
-    _Atomic(local *) local;
+    _Atomic(exit_list *) exits;
+    _Atomic(loop *) loop;
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
+    _Atomic(set *) unbounded; /* the set without the bounds of its one counter; itself if it has none */
     _Atomic(edge_block *) edges[16];
     item scan[]; /* waiters follow */
 };
@@ -221,11 +230,19 @@ set *set_union(store *s, set *a, set *b);
 set *set_after(store *s, set *at, set *origin, rule *completed);
 /* The set whose mask is the mask of s. */
 set *set_canonical(store *s, set *at);
+/* If everything in `at` waits for one counted repeat: the same without its upper bound, and how many more
+ * repetitions the bound leaves (UINT64_MAX: no bound).  Else `at` itself. */
+set *set_unbounded(store *s, set *at, uint64_t *left);
 void set_destroy(store *s, set *at);
 
 /* row.c */
 row *row_intern(store *s, const uint32_t *words); /* under no lock; a reference for the caller */
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
+
+/* loops.c: what `at` loops on; computed once per set. */
+const loop *set_loop(store *s, set *at);
+/* Tokens made of the loop's characters, at most `most` of them. */
+void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
 
 /* mask.c: the finished row of a set, stop tokens left out; NULL when out of memory.  The set keeps it. */
 row *mask_row(store *s, set *at);

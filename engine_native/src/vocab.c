@@ -1,8 +1,123 @@
 /* vocab.c - see vocab.h. */
 #include "vocab.h"
 
+#include "utf8.h"
+
+/* ---- the token index ---- */
+
+uint64_t byte_class(uint32_t byte) {
+    uint32_t bit;
+    if (byte >= 0xF0)
+        bit = 62;
+    else if (byte >= 0xE0)
+        bit = 61;
+    else if (byte >= 0xC0)
+        bit = 60;
+    else if (byte >= 0x80)
+        bit = 59;
+    else if (byte >= 'a' && byte <= 'z')
+        bit = 50 + (byte - 'a') / 7; /* 50 .. 53 */
+    else if (byte >= 'A' && byte <= 'Z')
+        bit = 54 + (byte - 'A') / 7; /* 54 .. 57 */
+    else if (byte >= '0' && byte <= '9')
+        bit = 58;
+    else if (byte < 0x20)
+        bit = byte == '\t' ? 0 : byte == '\n' ? 1 : byte == '\r' ? 2 : 3;
+    else if (byte < '0')
+        bit = 4 + byte - 0x20; /* 4 .. 19 */
+    else if (byte < 'A')
+        bit = 20 + byte - ':'; /* 20 .. 26 */
+    else if (byte < 'a')
+        bit = 27 + byte - '['; /* 27 .. 32 */
+    else
+        bit = 33 + byte - '{'; /* 33 .. 37 */
+    return UINT64_C(1) << bit;
+}
+
+static void index_free(ste_vocab *v) {
+    const ste_allocator *a = &v->allocator;
+    token_index *x = &v->index;
+    for (int b = 0; b < 128; b++) mem_free(a, x->containing[b], v->words, sizeof(uint32_t));
+    mem_free(a, x->whole, v->words, sizeof(uint32_t));
+    mem_free(a, x->ascii, v->words, sizeof(uint32_t));
+    for (int i = 0; i < SHORT_CHARS; i++) mem_free(a, x->up_to[i], v->words, sizeof(uint32_t));
+    mem_free(a, x->longer, v->n_tokens, sizeof(uint32_t));
+    mem_free(a, x->longer_chars, v->n_tokens, sizeof(uint32_t));
+    mem_free(a, x->classes, v->ordinary.n_nodes, sizeof(uint64_t));
+}
+
+/* Characters of a token that is valid UTF-8; UINT32_MAX if it is not. */
+static uint32_t count_chars(const uint8_t *s, size_t n) {
+    uint32_t count = 0, cp;
+    for (size_t i = 0; i < n; count++) {
+        uint32_t k = utf8_decode(s + i, n - i, &cp);
+        if (k == 0) return UINT32_MAX;
+        i += k;
+    }
+    return count;
+}
+
+static bool index_token(ste_vocab *v, uint32_t t) {
+    const ste_allocator *a = &v->allocator;
+    token_index *x = &v->index;
+    const uint8_t *s = v->bytes + v->offsets[t];
+    size_t n = v->offsets[t + 1] - v->offsets[t];
+    if (n == 0 || bit_get(v->special, t)) return true;
+    bool ascii = true;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] >= 0x80) {
+            ascii = false;
+            continue;
+        }
+        uint32_t **row = &x->containing[s[i]];
+        if (*row == NULL) *row = mem_new(a, v->words, sizeof **row);
+        if (*row == NULL) return false;
+        bit_set(*row, t);
+    }
+    if (ascii) bit_set(x->ascii, t);
+    uint32_t chars = count_chars(s, n);
+    if (chars == UINT32_MAX) return true;
+    bit_set(x->whole, t);
+    if (chars < SHORT_CHARS) {
+        bit_set(x->up_to[chars], t);
+    } else {
+        uint32_t at = x->n_longer++;
+        for (; at > 0 && x->longer_chars[at - 1] < chars; at--) {
+            x->longer[at] = x->longer[at - 1];
+            x->longer_chars[at] = x->longer_chars[at - 1];
+        }
+        x->longer[at] = t;
+        x->longer_chars[at] = chars;
+    }
+    return true;
+}
+
+static bool index_build(ste_vocab *v) {
+    const ste_allocator *a = &v->allocator;
+    token_index *x = &v->index;
+    const trie *t = &v->ordinary;
+    x->whole = mem_new(a, v->words, sizeof(uint32_t));
+    x->ascii = mem_new(a, v->words, sizeof(uint32_t));
+    x->longer = mem_new(a, v->n_tokens, sizeof(uint32_t));
+    x->longer_chars = mem_new(a, v->n_tokens, sizeof(uint32_t));
+    x->classes = mem_new(a, t->n_nodes, sizeof(uint64_t));
+    if (x->whole == NULL || x->ascii == NULL || x->longer == NULL || x->longer_chars == NULL || x->classes == NULL) return false;
+    for (int i = 0; i < SHORT_CHARS; i++)
+        if ((x->up_to[i] = mem_new(a, v->words, sizeof(uint32_t))) == NULL) return false;
+    for (uint32_t id = 0; id < v->n_tokens; id++)
+        if (!index_token(v, id)) return false;
+    for (int i = 1; i < SHORT_CHARS; i++) bits_or(x->up_to[i], x->up_to[i - 1], v->words);
+    for (uint32_t i = t->n_nodes; i-- > 1;) { /* children come after their parents */
+        x->classes[i] |= byte_class(t->nodes[i].byte);
+        if (t->nodes[i].token != TRIE_NO_TOKEN && !bit_get(x->whole, t->nodes[i].token)) x->classes[i] |= CLASS_NOT_WHOLE;
+        for (uint32_t c = i + 1; c < i + t->nodes[i].size; c += t->nodes[c].size) x->classes[i] |= x->classes[c];
+    }
+    return true;
+}
+
 static void destroy(ste_vocab *v) {
     const ste_allocator a = v->allocator;
+    index_free(v);
     mem_free(&a, v->bytes, v->n_bytes, 1);
     mem_free(&a, v->offsets, (size_t)v->n_tokens + 1, sizeof *v->offsets);
     mem_free(&a, v->special, v->words, sizeof *v->special);
@@ -65,6 +180,10 @@ int ste_vocab_new_with(const ste_allocator *allocator, const uint8_t *bytes, con
             if (offsets[t + 1] > offsets[t] && bit_get(v->special, t) == (pass == 1)) ids[n++] = t;
         code = trie_build(pass == 0 ? &v->ordinary : &v->specials, &a, v->bytes, v->offsets, ids, n, n_tokens, err);
         if (code != STE_OK) goto failed;
+    }
+    if (!index_build(v)) {
+        code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
+        goto failed;
     }
     mem_free(&a, ids, n_tokens, sizeof *ids);
     *out = v;

@@ -36,15 +36,15 @@ def forbid_kernel(
     """PER_REQUEST == 0: targets[i] is a logits row. PER_REQUEST == k > 0: targets[i] is request * k + position, the row
     is first_row[request] + position, and a position past first_row[request + 1] is skipped."""
     row = tl.load(targets + tl.program_id(0))
-    active = row >= 0
+    end = vocab_size
     if PER_REQUEST > 0:
         request = row // PER_REQUEST
         position = row % PER_REQUEST
         begin = tl.load(first_row + request)
-        active = position < tl.load(first_row + request + 1) - begin
         row = begin + position
+        end = tl.where(row < tl.load(first_row + request + 1), vocab_size, 0)
     token = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = (token < vocab_size) & active
+    inside = token < end
     words = mask + tl.program_id(0).to(tl.int64) * mask_stride
     # 32 neighbours load the same word; the loads coalesce.
     word = tl.load(words + token // 32, mask=inside, other=-1)

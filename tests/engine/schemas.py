@@ -68,18 +68,14 @@ def _schema(rng: random.Random, depth: int, names: tuple[str, ...], *, guarded: 
 
 
 def _plain_schema(rng: random.Random, depth: int, names: tuple[str, ...], *, guarded: bool) -> dict[str, Json]:
-    kinds = ["string", "number", "values", "values", "types", "keywords"]
+    kinds = ["scalar"] * 4 + ["types", "keywords"]
     if depth > 0:
         kinds += ["array"] * 3 + ["object"] * 4 + ["several"] * 4
     if guarded:
         kinds += ["reference"] * 3
     match rng.choice(kinds):
-        case "string":
-            return {"type": "string", **_length(rng)}
-        case "number":
-            return {"type": rng.choice(("integer", "number")), **_range(rng)}
-        case "values":
-            return _values(rng)
+        case "scalar":
+            return _scalar(rng)
         case "types":
             types: list[Json] = list(rng.sample(TYPES, rng.randint(1, 3)))
             return {"type": types, **_keywords(rng, depth, names)}
@@ -95,9 +91,15 @@ def _plain_schema(rng: random.Random, depth: int, names: tuple[str, ...], *, gua
     return _reference(rng, names)
 
 
-def _values(rng: random.Random) -> dict[str, Json]:
-    if rng.random() < 0.5:
-        return {"const": draw_value(rng, 2)}
+def _scalar(rng: random.Random) -> dict[str, Json]:
+    """A string, a number, or one of a few values."""
+    match rng.choice(("string", "number", "const", "enum")):
+        case "string":
+            return {"type": "string", **_length(rng)}
+        case "number":
+            return {"type": rng.choice(("integer", "number")), **_range(rng)}
+        case "const":
+            return {"const": draw_value(rng, 2)}
     return {"enum": [draw_value(rng, 1) for _ in range(rng.randint(1, 4))]}
 
 

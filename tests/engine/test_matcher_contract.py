@@ -142,7 +142,7 @@ def test_fill_for_unsuitable_row_raises(row: object) -> None:
     matcher = Matcher(compiler().compile_regex("a"))
 
     with pytest.raises((ValueError, TypeError, BufferError)):
-        matcher.fill_bitmask(row)  # type: ignore[arg-type]
+        matcher.fill_bitmask(row)
 
 
 def test_fill_for_torch_row_equals_numpy_row() -> None:

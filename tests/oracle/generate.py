@@ -134,6 +134,7 @@ def draw_vocabulary(rng: random.Random, alphabet: Alphabet, grammar: Grammar) ->
         text = "".join(rng.choices(alphabet.characters, k=rng.randint(1, 3))).encode()
         start = rng.randrange(len(text))
         pieces.append(text[start : start + rng.randint(1, 4)])
+    pieces += _draw_strangers(rng, alphabet)
     if rng.random() < 0.5:
         pieces.append(alphabet.special_texts[0].encode())
     if pieces and rng.random() < 0.3:
@@ -144,6 +145,18 @@ def draw_vocabulary(rng: random.Random, alphabet: Alphabet, grammar: Grammar) ->
         pieces += [bytes((0xFF,)), bytes((0x80,)), b"\xed\xa0\x80"]
     rng.shuffle(pieces)
     return _with_roles(rng, pieces, alphabet)
+
+
+def _draw_strangers(rng: random.Random, alphabet: Alphabet) -> list[bytes]:
+    """Pieces that the language may not know, long ones, and now and then enough for several words of a mask."""
+    words = ("the", " a", "Zx", '"', '",', "\\n", "\t", "ü", "日本", "😀😀", "<", "}")
+    pieces = [rng.choice(words).encode() for _ in range(rng.randint(0, 3))]
+    if rng.random() < 0.2:
+        pieces += [rng.choice(alphabet.characters).encode() * rng.randint(4, 40) for _ in range(2)]
+    if rng.random() < 0.1:
+        texts = ["".join(rng.choices((*alphabet.characters, *words), k=rng.randint(1, 4))) for _ in range(80)]
+        pieces += [text.encode() for text in texts]
+    return pieces
 
 
 def _with_roles(rng: random.Random, pieces: list[bytes], alphabet: Alphabet) -> TokenList:

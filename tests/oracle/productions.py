@@ -203,10 +203,12 @@ class _Text:
     triggers: list[tuple[Spelled, Right]]
     excludes: list[Spelled]
 
-    def alphabet(self) -> set[Terminal]:
-        """Every byte, and every special token of a trigger or an exclusion."""
+    def alphabet(self) -> list[Terminal]:
+        """The terminals of all patterns, and the other bytes, put together where UTF-8 does not tell them apart."""
         patterns = [*(pattern for pattern, _ in self.triggers), *self.excludes]
-        return {terminal for pattern in patterns for terminal in pattern} | {frozenset((b,)) for b in range(256)}
+        named = {terminal for pattern in patterns for terminal in pattern}
+        others = [alike.difference(*named) for alike in utf8.ALIKE]
+        return [*named, *(terminal for terminal in others if terminal)]
 
     def may_end(self, state: _TextState) -> bool:
         """Whether free text may end here: after a whole code point, and not inside a trigger's special token."""

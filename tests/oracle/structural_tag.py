@@ -118,14 +118,11 @@ def _format(node: Node) -> JsonObject:
             return {"type": "regex", "pattern": print_regex(pattern)}
         case EnumSchema(values):
             return {"type": "json_schema", "json_schema": {"enum": list(values)}}
-        case AnyText(()):
-            return {"type": "any_text"}
         case AnyText(excludes):
-            return {"type": "any_text", "excludes": list(excludes)}
-        case SequenceOf(elements):
-            return {"type": "sequence", "elements": [_format(element) for element in elements]}
-        case OneOf(elements):
-            return {"type": "or", "elements": [_format(element) for element in elements]}
+            return {"type": "any_text", **_listed("excludes", excludes)}
+        case SequenceOf(elements) | OneOf(elements):
+            name = "sequence" if isinstance(node, SequenceOf) else "or"
+            return {"type": name, "elements": [_format(element) for element in elements]}
         case Copies():
             return _copies_format(node)
         case Tag(begin, content, ends):
@@ -149,14 +146,17 @@ def _triggered_format(node: TriggeredTags) -> JsonObject:
         "type": "triggered_tags",
         "triggers": list(node.triggers),
         "tags": [_format(tag) for tag in node.tags],
+        **_listed("excludes", node.excludes),
     }
-    if node.excludes:
-        written["excludes"] = list(node.excludes)
     if node.at_least_one:
         written["at_least_one"] = True
     if node.stop_after_first:
         written["stop_after_first"] = True
     return written
+
+
+def _listed(name: str, texts: tuple[str, ...]) -> JsonObject:
+    return {name: list(texts)} if texts else {}
 
 
 def _expression(node: Node, ends: tuple[str, ...]) -> Expression:

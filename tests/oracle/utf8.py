@@ -34,6 +34,19 @@ def after_byte(pending: ByteRanges, byte: int) -> ByteRanges | None:
     return None
 
 
+def _alike() -> tuple[frozenset[int], ...]:
+    """Bytes that ``after_byte`` treats alike in every state."""
+    rests = {rest[start:] for _, _, rest in _LEADS for start in range(len(rest) + 1)}
+    classes: dict[tuple[ByteRanges | None, ...], set[int]] = {}
+    for byte in range(256):
+        classes.setdefault(tuple(after_byte(pending, byte) for pending in rests), set()).add(byte)
+    return tuple(frozenset(alike) for alike in classes.values())
+
+
+ALIKE = _alike()
+"""All bytes, as sets of which UTF-8 does not tell the members apart."""
+
+
 def complement(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
     """The code points outside ``ranges``, as sorted ranges."""
     outside: list[tuple[int, int]] = []

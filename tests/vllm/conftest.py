@@ -117,7 +117,12 @@ def live(model_directory: Path) -> Iterator[LiveEngine]:
         pytest.skip("vLLM is not installed")
     sys.path.insert(0, str(TRIPWIRES))  # child processes get this process's path
     try:
-        engine = LiveEngine(Settings.model_validate({"model": {"path": str(model_directory), "max_model_len": 4096}}))
+        # Small pieces, so that ordinary prompts are prefilled in several.
+        settings = {
+            "model": {"path": str(model_directory), "max_model_len": 1280},
+            "vllm": {"max_num_batched_tokens": 512},
+        }
+        engine = LiveEngine(Settings.model_validate(settings))
         try:
             yield engine
         finally:

@@ -149,7 +149,7 @@ def test_omitted_max_tokens_fills_the_context(live: LiveEngine) -> None:
 def test_a_seed_holds_while_a_long_prompt_is_prefilled_in_pieces(live: LiveEngine) -> None:
     assert live.engine._llm is not None
     piece = live.engine._llm.vllm_config.scheduler_config.max_num_batched_tokens
-    prompt = live.prompt("Tell me a story. " * 700)
+    prompt = live.prompt("Tell me a story. " * 220)
     assert piece < len(prompt) < live.engine.max_model_len - 20
     [alone] = live.generate(live.request(prompt, seed=3, max_tokens=8))
     # The prefix is cached now, so that nothing is left to cut: the same seed must give the same answer.
