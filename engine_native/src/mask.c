@@ -305,24 +305,38 @@ static bool fill_items(store *s, set *at, walker *w) {
     return true;
 }
 
+/* Can what follows the repeat begin with a character that repeats it?  Negative: out of memory. */
+static int overlaps(store *s, set *at, const waiter *counter, const loop *l) {
+    set *after = set_after(s, at, counter->origin, counter->target->rule);
+    if (after == NULL) return -1;
+    byteset repeats = l->ascii;
+    if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
+    uint64_t common = 0;
+    for (int i = 0; i < 4; i++) common |= repeats.w[i] & after->allow.w[i];
+    return common != 0;
+}
+
 /* A loop in this context whose items are none by themselves: a repeated rule. */
 static bool fill(store *s, set *at, walker *w) {
     uint64_t most;
-    set *unbounded = set_unbounded(s, at, &most);
+    const waiter *counter;
+    set *unbounded = set_unbounded(s, at, &most, &counter);
     if (unbounded == NULL) return false;
     const loop *l = set_loop(s, unbounded);
     if (l == NULL) return false;
-    if (l->is_loop) {
-        set *alone = set_local(s, at->scan[0].state, at->scan[0].reg);
+    bool direct = l->is_loop;
+    for (uint32_t i = 0; i < at->n_scan && direct; i++) {
+        set *alone = set_local(s, at->scan[i].state, at->scan[i].reg);
         const loop *by_itself = alone == NULL ? NULL : set_loop(s, alone);
         if (by_itself == NULL) return false;
-        if (!by_itself->is_loop) {
-            for (uint32_t i = 0; i < at->n_scan; i++)
-                if (at->scan[i].state->n_tokens != 0) return fill_items(s, at, w);
-            return fill_loop(s, at, l, most, w);
-        }
+        direct = !by_itself->is_loop && at->scan[i].state->n_tokens == 0;
     }
-    return fill_items(s, at, w);
+    if (direct && counter != NULL && most < s->reach) {
+        int overlap = overlaps(s, at, counter, l);
+        if (overlap < 0) return false;
+        direct = overlap == 0;
+    }
+    return direct ? fill_loop(s, at, l, most, w) : fill_items(s, at, w);
 }
 
 row *mask_row(store *s, set *at) {

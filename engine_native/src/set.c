@@ -526,28 +526,31 @@ set *set_canonical(store *s, set *at) {
     return out;
 }
 
-/* ---- one counter without its bound ---- */
+/* ---- one counter without its bounds ---- */
 
-set *set_unbounded(store *s, set *at, uint64_t *left) {
+set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter) {
     *left = UINT64_MAX;
-    const waiter *counter = NULL;
+    *counter = NULL;
+    const waiter *found = NULL;
     for (uint32_t i = 0; i < at->n_waiters; i++) {
         const waiter *w = &set_waiters(at)[i];
-        if (!counts(w->target) || w->reg >= COUNT_FREE || counter != NULL) return at;
-        counter = w;
+        if (!counts(w->target) || w->reg >= COUNT_FREE || found != NULL) return at;
+        found = w;
     }
-    if (counter == NULL) return at;
-    for (uint32_t i = 0; i < at->n_scan; i++)
-        if (at->scan[i].origin != NULL || at->scan[i].state->rule != counter->on) return at;
-    const rule *r = counter->target->rule;
-    if (r->max != REPEAT_INFINITE) *left = r->max - (counter->reg - 1);
+    if (found == NULL) return at;
+    for (uint32_t i = 0; i < at->n_scan; i++) /* items that began earlier are what may follow the repeat */
+        if (at->scan[i].origin == NULL && at->scan[i].state->rule != found->on) return at;
+    const rule *r = found->target->rule;
+    if (r->max != REPEAT_INFINITE) *left = r->max - (found->reg - 1);
+    *counter = found;
     set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
     if (known != NULL) return known;
     pthread_mutex_lock(&s->grow);
     closure_begin(s);
+    s->closure->flags = at->flags & (SET_ACCEPTING | SET_EXITS);
     for (uint32_t i = 0; i < at->n_scan; i++) add_scan(s, at->scan[i]);
-    waiter w = *counter;
-    w.reg = counter->reg < r->min ? COUNT_OPEN : COUNT_FREE;
+    waiter w = *found;
+    w.reg = found->reg <= r->min ? COUNT_OPEN : COUNT_FREE; /* found->reg - 1 repetitions are done */
     add_waiter(s, w);
     set *out = closure_intern(s);
     if (out != NULL) atomic_store_explicit(&at->unbounded, out, memory_order_release);

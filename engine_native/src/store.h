@@ -230,9 +230,9 @@ set *set_union(store *s, set *a, set *b);
 set *set_after(store *s, set *at, set *origin, rule *completed);
 /* The set whose mask is the mask of s. */
 set *set_canonical(store *s, set *at);
-/* If everything in `at` waits for one counted repeat: the same without its upper bound, and how many more
- * repetitions the bound leaves (UINT64_MAX: no bound).  Else `at` itself. */
-set *set_unbounded(store *s, set *at, uint64_t *left);
+/* If what begins in `at` is one counted repeat: `at` without its bounds, *left: how many more repetitions the
+ * upper bound leaves (UINT64_MAX: no bound), *counter: its waiter.  Else `at` itself, and NULL. */
+set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter);
 void set_destroy(store *s, set *at);
 
 /* row.c */

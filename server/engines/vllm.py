@@ -1,7 +1,7 @@
 """The engine that generates: vLLM's AsyncLLM, with our masks in its engine process and its workers.
 
-This side only configures and carries. Grammars travel as structural-tag text in the sampling parameters; the backend
-in the engine process (`server.vllm_plugin`) compiles and fills, the workers apply.
+This side only configures and carries. Grammars travel as structural-tag text in the sampling parameters; the
+backend in the engine process (`server.vllm_plugin`) compiles and fills, the workers apply.
 
 vLLM is imported in `start`, which blocks the event loop for the seconds or minutes that loading takes.
 """
@@ -37,10 +37,11 @@ from server.vllm_plugin.plugin import SWITCH
 from server.vllm_plugin.step_stats import DIRECTORY_VARIABLE
 
 if TYPE_CHECKING:
-    from engine_native import Vocabulary
     from vllm.outputs import CompletionOutput
     from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
+
+    from engine_native import Vocabulary
 
 SCHEDULER = "server.vllm_plugin.scheduler.make_scheduler"
 CPU_WORKER = "server.vllm_plugin.cpu_worker.CpuWorker"
@@ -98,7 +99,7 @@ class VllmEngine:
         """
         try:
             version.check()
-        except version.UnsupportedVllm as error:
+        except version.UnsupportedVllmError as error:
             raise EngineUnavailable(str(error)) from error
         _check_extra(self._settings.vllm)
         self._stats = Path(tempfile.mkdtemp(prefix="strictserve-"))
@@ -279,7 +280,7 @@ def _sampling_params_class() -> type[SamplingParams]:
     """
     from vllm.sampling_params import SamplingParams
 
-    class CheckedSamplingParams(SamplingParams, omit_defaults=True, dict=True):  # type: ignore[call-arg,misc]
+    class CheckedSamplingParams(SamplingParams, omit_defaults=True, dict=True):  # type: ignore[call-arg]
         def _validate_structured_outputs(self, *arguments: Any) -> None:
             return
 

@@ -1,17 +1,19 @@
 """The worker's side: forbid in the logits what the step's mask rows forbid, in place.
 
-`apply_grammar_bitmask` takes the place of vLLM's function of that name in its V1 model runner, which the CPU uses too. The
-engine's rows come compacted, in the scheduler's order; here each finds its row of the logits. On the CPU the engine does
-the work for float32, float16 and bfloat16; on a GPU one Triton kernel does.
+`apply_grammar_bitmask` takes the place of vLLM's function of that name in its V1 model runner, which the CPU
+uses too. The engine's rows come compacted, in the scheduler's order; here each finds its row of the logits.
+On the CPU the engine does the work for float32, float16 and bfloat16; on a GPU one Triton kernel does.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+
 from engine_native import apply_bitmask
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def logits_rows(
     for request_id in batch:
         first[request_id] = row
         row += 1 + len(drafts.get(request_id, ()))
-    mask_rows, rows = [], []
+    mask_rows: list[int] = []
+    rows: list[int] = []
     mask_row = 0
     for request_id in masked:
         count = 1 + len(drafts.get(request_id, ()))
@@ -82,10 +85,10 @@ def replace_in_v1_runner() -> None:
     Raises:
         AttributeError: vLLM has no function to replace; the version guard should have stopped before.
     """
-    source = sys.modules.get(SOURCE_MODULE) or __import__(SOURCE_MODULE, fromlist=["apply_grammar_bitmask"])
-    modules = [source]
+    source = importlib.import_module(SOURCE_MODULE)
+    modules: list[Any] = [source]
     if RUNNER_MODULE in sys.modules:
         modules.append(sys.modules[RUNNER_MODULE])
     for module in modules:
         getattr(module, "apply_grammar_bitmask")  # noqa: B009 - a missing name must raise
-        module.apply_grammar_bitmask = apply_grammar_bitmask  # type: ignore[attr-defined]
+        module.apply_grammar_bitmask = apply_grammar_bitmask

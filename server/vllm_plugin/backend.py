@@ -1,9 +1,11 @@
 """vLLM's structured-output backend on our engine: one compiler per engine process, one matcher per request.
 
-Grammars are cached inside the compiler by content, so the choices of `n > 1` and later requests with the same text
-share one. Compiles run on vLLM's compile threads, never on the step loop; a matcher belongs to the step loop.
+Grammars are cached inside the compiler by content, so the choices of `n > 1` and later requests with the same
+text share one. Compiles run on vLLM's compile threads, never on the step loop; a matcher belongs to the step
+loop.
 
-What vLLM calls "terminated" is: a stop token was accepted. From then on tokens are ignored and rows are unconstrained.
+What vLLM calls "terminated" is: a stop token was accepted. From then on tokens are ignored and rows are
+unconstrained.
 """
 
 from __future__ import annotations
@@ -11,10 +13,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
-from engine_native import Compiler, Grammar, Matcher, Vocabulary
 from vllm.logger import init_logger
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
@@ -22,11 +23,14 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
+from engine_native import Compiler, Grammar, Matcher, Vocabulary
 from server.vllm_plugin.step_stats import COMPILE_SECONDS, StatsWriter, open_writer
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
     from vllm.tokenizers import TokenizerLike
+
+Whitespace = Literal["bounded", "none"]
 
 logger = init_logger(__name__)
 
@@ -77,7 +81,7 @@ class NativeBackend(StructuredOutputBackend):
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size=vocab_size)
         self.compiler = Compiler(self.vocabulary)
         self.stats: StatsWriter | None = open_writer(vllm_config.parallel_config.data_parallel_rank)
-        self._whitespace = (
+        self._whitespace: Whitespace = (
             "none" if vllm_config.structured_outputs_config.disable_any_whitespace else "bounded"
         )
 
@@ -111,7 +115,7 @@ class NativeBackend(StructuredOutputBackend):
 
 
 def compile_text(
-    compiler: Compiler, request_type: StructuredOutputOptions, text: str, *, whitespace: str = "bounded"
+    compiler: Compiler, request_type: StructuredOutputOptions, text: str, *, whitespace: Whitespace = "bounded"
 ) -> Grammar:
     """Compile what vLLM carries as (kind, text).
 

@@ -1,12 +1,12 @@
 """One call into the engine per step fills the mask rows of all requests, draft positions included.
 
-`BatchFill` takes the place of `StructuredOutputManager.grammar_bitmask` and keeps its contract: rows in the order of the
-requests; for a request with d draft tokens d + 1 rows, row i being the mask after the first i drafts. A draft
-position gets its own fork of the matcher (cheap: forks share what is known), so the request's matcher never moves and
-nothing has to be rolled back.
+`BatchFill` takes the place of `StructuredOutputManager.grammar_bitmask` and keeps its contract: rows in the
+order of the requests; for a request with d draft tokens d + 1 rows, row i being the mask after the first i
+drafts. A draft position gets its own fork of the matcher (cheap: forks share what is known), so the request's
+matcher never moves and nothing has to be rolled back.
 
-Rows with nothing forbidden: the request is still reasoning (vLLM's own reasoning parsers), it has terminated, or the
-position follows the padding (-1) of a draft. A draft that the grammar refuses repeats the last row.
+Rows with nothing forbidden: the request is still reasoning (vLLM's own reasoning parsers), it has terminated,
+or the position follows the padding (-1) of a draft. A draft that the grammar refuses repeats the last row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from engine_native import Matcher, fill_bitmask_batch
 from vllm.v1.structured_output.utils import strip_speculative_padding
 
+from engine_native import Matcher, fill_bitmask_batch
 from server.vllm_plugin.backend import NativeBackend, RequestGrammar
 from server.vllm_plugin.step_stats import FILL_SECONDS, ROWS
 

@@ -1,9 +1,9 @@
 """Seeds on the CPU: a discarded sample must not use up a request's random numbers, nor kill the engine.
 
-While a long prompt is prefilled in pieces, vLLM samples after every piece and throws the token away; then it turns the
-request's generator back by an offset, which only CUDA generators have. On the CPU that is an exception in the step loop.
-Here the generator's state is kept before such a sample and put back after it, so a seed gives the same answer however the
-prompt was cut.
+While a long prompt is prefilled in pieces, vLLM samples after every piece and throws the token away; then it
+turns the request's generator back by an offset, which only CUDA generators have. On the CPU that is an
+exception in the step loop. Here the generator's state is kept before such a sample and put back after it, so
+a seed gives the same answer however the prompt was cut.
 """
 
 from __future__ import annotations

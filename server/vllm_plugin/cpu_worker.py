@@ -12,8 +12,8 @@ from server.vllm_plugin.apply import RUNNER_MODULE, apply_grammar_bitmask, repla
 from server.vllm_plugin.cpu_seeds import keep_seeds
 
 
-class CpuWorker(VllmWorker):  # type: ignore[misc]
-    """Raises UnsupportedVllm when this vLLM was not tested."""
+class CpuWorker(VllmWorker):
+    """Raises UnsupportedVllmError when this vLLM was not tested."""
 
     def init_device(self) -> None:
         version.check()
@@ -29,4 +29,4 @@ class CpuWorker(VllmWorker):  # type: ignore[misc]
         modules = {
             name: getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if "." not in name
         }
-        return {"ours": runner.apply_grammar_bitmask is apply_grammar_bitmask, "modules": modules}  # type: ignore[attr-defined]
+        return {"ours": runner.apply_grammar_bitmask is apply_grammar_bitmask, "modules": modules}

@@ -8,8 +8,8 @@ from server.vllm_plugin import version
 from server.vllm_plugin.apply import replace_in_v1_runner
 
 
-class CudaWorker(VllmWorker):  # type: ignore[misc]
-    """Raises UnsupportedVllm when this vLLM was not tested."""
+class CudaWorker(VllmWorker):
+    """Raises UnsupportedVllmError when this vLLM was not tested."""
 
     def init_device(self) -> None:
         version.check()

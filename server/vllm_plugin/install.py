@@ -21,4 +21,4 @@ def install(manager: StructuredOutputManager) -> None:
     config = manager.vllm_config
     backend = NativeBackend(config, tokenizer=manager.tokenizer, vocab_size=config.model_config.get_vocab_size())
     manager.backend = backend
-    manager.grammar_bitmask = BatchFill(manager, backend)  # type: ignore[method-assign]
+    manager.grammar_bitmask = BatchFill(manager, backend)

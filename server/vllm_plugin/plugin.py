@@ -1,7 +1,8 @@
 """`vllm.general_plugins` entry point: plain `vllm serve` gets our backend.
 
-vLLM calls `register` in every process before it builds an engine or a worker. Set `STRICTSERVE_VLLM_PLUGIN=0` to leave a
-vLLM that merely shares the environment alone; our own server does so, because it passes config strings instead.
+vLLM calls `register` in every process before it builds an engine or a worker. Set `STRICTSERVE_VLLM_PLUGIN=0`
+to leave a vLLM that merely shares the environment alone; our own server does so, because it passes config
+strings instead.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def register() -> None:
         return
     try:
         version.check()
-    except version.UnsupportedVllm as error:
+    except version.UnsupportedVllmError as error:
         raise SystemExit(f"{error} (or set {SWITCH}=0 to run vLLM without strictserve)") from None
     _replace_manager()
     _replace_validation()
@@ -55,7 +56,7 @@ def _replace_manager() -> None:
         original(self, request)
 
     grammar_init.strictserve = True  # type: ignore[attr-defined]
-    StructuredOutputManager.grammar_init = grammar_init  # type: ignore[method-assign]
+    StructuredOutputManager.grammar_init = grammar_init
 
 
 def _replace_validation() -> None:
@@ -75,7 +76,7 @@ def _replace_validation() -> None:
         _compile_for_errors(self, model_config, tokenizer)
 
     validate.strictserve = True  # type: ignore[attr-defined]
-    SamplingParams._validate_structured_outputs = validate  # type: ignore[method-assign]
+    SamplingParams._validate_structured_outputs = validate
 
 
 _compilers: dict[int, tuple[Any, Any]] = {}
@@ -85,10 +86,10 @@ _compilers_lock = threading.Lock()
 
 def _compile_for_errors(params: SamplingParams, model_config: Any, tokenizer: Any) -> None:
     """Compile in the front end, so that what a client can get wrong is a 400 before the engine sees it."""
-    from engine_native import Compiler, EngineError, Vocabulary
     from vllm.exceptions import VLLMValidationError
     from vllm.v1.structured_output.request import get_structured_output_key
 
+    from engine_native import Compiler, EngineError, Vocabulary
     from server.vllm_plugin.backend import compile_text
 
     with _compilers_lock:

@@ -19,14 +19,12 @@ def make_scheduler(
     """Called once by the engine process in place of a scheduler class.
 
     Raises:
-        UnsupportedVllm: this vLLM was not tested. The engine process does not start.
+        UnsupportedVllmError: this vLLM was not tested. The engine process does not start.
     """
     version.check()
     install(structured_output_manager)
     if vllm_config.scheduler_config.async_scheduling:
         from vllm.v1.core.sched.async_scheduler import AsyncScheduler as Scheduler
     else:
-        from vllm.v1.core.sched.scheduler import Scheduler  # type: ignore[assignment]
-    return Scheduler(
-        vllm_config=vllm_config, structured_output_manager=structured_output_manager, **arguments
-    )
+        from vllm.v1.core.sched.scheduler import Scheduler
+    return Scheduler(vllm_config=vllm_config, structured_output_manager=structured_output_manager, **arguments)

@@ -1,12 +1,12 @@
 """Numbers from the engine process to the front end, through a small memory-mapped file.
 
-The engine process (one writer per file) observes mask fills and compiles; the front end reads all files of a directory
-when it is scraped. The directory is private to one server and named by the environment variable
+The engine process (one writer per file) observes mask fills and compiles; the front end reads all files of a
+directory when it is scraped. The directory is private to one server and named by the environment variable
 `STRICTSERVE_STATS_DIR`, which child processes inherit; without it nothing is written.
 
-Layout, little endian: magic (8 bytes), sequence (uint64), then one float64 per entry of `FIELDS`. The sequence is odd
-while a write is going on, so that a reader takes a consistent copy or tries again. A write costs microseconds and
-makes no system call.
+Layout, little endian: magic (8 bytes), sequence (uint64), then one float64 per entry of `FIELDS`. The
+sequence is odd while a write is going on, so that a reader takes a consistent copy or tries again. A write
+costs microseconds and makes no system call.
 """
 
 from __future__ import annotations

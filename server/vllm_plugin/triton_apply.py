@@ -1,10 +1,11 @@
 """The mask application on a GPU: one Triton kernel over (mask rows, blocks of the vocabulary).
 
-Layout: logits (rows, vocabulary) with unit stride along the vocabulary, any float type; mask (m, words) int32, bit t % 32 of
-word t / 32 is 1 where token t is allowed; `targets` (m) int32 on the device says which logits row each mask row is
-for, so nothing but the masks and that list is copied to the device in a step.
+Layout: logits (rows, vocabulary) with unit stride along the vocabulary, any float type; mask (m, words)
+int32, bit t % 32 of word t / 32 is 1 where token t is allowed; `targets` (m) int32 on the device says which
+logits row each mask row is for, so nothing but the masks and that list is copied to the device in a step.
 
-A program stores minus infinity at the forbidden tokens of its block and touches nothing else; logits are never read.
+A program stores minus infinity at the forbidden tokens of its block and touches nothing else; logits are
+never read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BLOCK = 8192
 
 
 @triton.jit
-def forbid_kernel(
+def forbid_kernel(  # type: ignore[no-untyped-def]  # Triton reads annotations itself
     logits,
     logits_stride,
     targets,

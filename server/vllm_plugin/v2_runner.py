@@ -1,6 +1,7 @@
 """vLLM's V2 model runner (its default on GPUs): its mask application replaced by our kernel.
 
-That runner knows the logits' row offsets only on the device, so a mask row is addressed as request * stride + position.
+That runner knows the logits' row offsets only on the device, so a mask row is addressed as request * stride +
+position.
 """
 
 from __future__ import annotations

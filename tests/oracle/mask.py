@@ -39,7 +39,7 @@ class MaskOracle:
                     reached = self.parser.step(reached, symbol)
             if reached is not None:
                 edges.append((reached, last))
-        return self.parser.join(edges)
+        return self.parser.step(*edges[0]) if len(edges) == 1 else self.parser.join(edges)
 
     def allowed(self, position: Position) -> frozenset[int]:
         """Every token that may come next."""

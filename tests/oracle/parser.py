@@ -36,13 +36,14 @@ def _moved(item: Item) -> Item:
 
 
 class Position:
-    """An Earley set of ``size`` items, sorted by what they wait for."""
+    """An Earley set of ``size`` items, sorted by what they wait for; ``after`` remembers steps from it."""
 
-    __slots__ = ("accepting", "for_non_terminal", "for_symbol", "size")
+    __slots__ = ("accepting", "after", "for_non_terminal", "for_symbol", "size")
 
     def __init__(self) -> None:
         self.accepting = False
         self.size = 0
+        self.after: dict[int, Position | None] = {}
         self.for_symbol: list[tuple[Terminal, Item]] = []
         self.for_non_terminal: dict[int, list[Item]] = {}
 
@@ -64,7 +65,9 @@ class Parser:
 
     def step(self, position: Position, symbol: int) -> Position | None:
         """The position after one more symbol; ``None`` when no string of the language goes on so."""
-        return self.join([(position, symbol)])
+        if symbol not in position.after:
+            position.after[symbol] = self.join([(position, symbol)])
+        return position.after[symbol]
 
     def join(self, edges: Iterable[tuple[Position, int]]) -> Position | None:
         """The position after any one of the (position, symbol) edges."""

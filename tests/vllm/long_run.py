@@ -3,9 +3,10 @@
     python -m tests.vllm.long_run --model DIR [--requests 200] [--concurrency 16]
     python -m tests.vllm.long_run --url http://127.0.0.1:8000
 
-Half of `--requests` force some call (`required`), half a named one, over the tools of `../shared/data/bfcl.dev.jsonl.gz`;
-a quarter more each ask for a `json_schema` and for a `structural_tag` `<answer>{...}</answer>`. Temperature 1. Prints one
-line per kind: how many ended by themselves, were truncated, or are wrong. Exit code 1 if any is wrong.
+Half of `--requests` force some call (`required`), half a named one, over the tools of
+`../shared/data/bfcl.dev.jsonl.gz`; a quarter more each ask for a `json_schema` and for a `structural_tag`
+`<answer>{...}</answer>`. Temperature 1. Prints one line per kind: how many ended by themselves, were
+truncated, or are wrong. Exit code 1 if any is wrong.
 """
 
 from __future__ import annotations

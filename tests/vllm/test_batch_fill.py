@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from engine_native import Compiler, Matcher, Vocabulary
 
+from engine_native import Compiler, Matcher, Vocabulary
 from tests.vllm.conftest import needs_vllm
 
 pytestmark = needs_vllm

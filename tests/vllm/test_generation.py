@@ -106,9 +106,8 @@ def test_a_tag_that_does_not_compile_fails_its_request_only(live: LiveEngine) ->
 
     try:
         reason = live.run(run_bad())
-    except EngineError as error:
+    except EngineError:
         reason = "error"
-        assert str(error)
     assert reason == "error"
     [[choice]] = live.generate(live.request("The weather?", schema(CITY)))
     assert choice.finish_reason == "stop"

@@ -9,8 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from engine_native import Compiler, EngineError
 
+from engine_native import Compiler, EngineError
 from structural_tags.choice import NamedTool, Tool, build_tag
 from structural_tags.formats import get_format
 from structural_tags.output import OutputParser, fold

@@ -1,4 +1,4 @@
-"""The GPU's mask application without a GPU: its arithmetic in Triton's interpreter, its build for sm_90 by the compiler."""
+"""The GPU's mask application without a GPU: arithmetic in Triton's interpreter, the build for sm_90 by its compiler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
     for vocab in (1, 31, 64, 200, 257):
         words = (vocab + 31) // 32
         mask = dice.integers(-2**31, 2**31, size=(3, words + 1), dtype=np.int64).astype(np.int32)[:, :words]
-        bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), axis=1, bitorder="little")[:, :vocab].astype(bool)
+        octets = np.ascontiguousarray(mask).view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, bitorder="little")[:, :vocab].astype(bool)
         base = torch.arange(6 * (vocab + 5), dtype=torch.float32).reshape(6, -1).to(dtype)
 
         logits, expected = base.clone()[:, :vocab], base.clone()[:, :vocab]

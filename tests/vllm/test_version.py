@@ -30,7 +30,7 @@ def test_tested_versions_pass(found: dict[str, str]) -> None:
     ],
 )
 def test_other_versions_stop_with_a_sentence(found: dict[str, str], sentence: str) -> None:
-    with pytest.raises(version.UnsupportedVllm, match=sentence):
+    with pytest.raises(version.UnsupportedVllmError, match=sentence):
         version.check(found)
 
 
@@ -68,7 +68,7 @@ def test_the_server_stops() -> None:
 def test_the_engine_process_stops() -> None:
     from server.vllm_plugin.scheduler import make_scheduler
 
-    with pytest.raises(version.UnsupportedVllm, match=r"vllm 0\.99\.0"):
+    with pytest.raises(version.UnsupportedVllmError, match=r"vllm 0\.99\.0"):
         make_scheduler(vllm_config=None, structured_output_manager=None)
 
 

@@ -1,0 +1,97 @@
+"""On a real vocabulary each mask bit equals acceptance, token by token.
+
+Masks take shortcuts (rows of the token index, shared local parts); accepting one token takes none of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+from engine_native import Compiler, Grammar, Matcher, Vocabulary
+
+_TOKENIZERS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "tokenizers"
+
+_TAG = {
+    "type": "structural_tag",
+    "format": {
+        "type": "triggered_tags",
+        "triggers": ["<tool_call>"],
+        "tags": [
+            {
+                "begin": f'<tool_call>{{"name": "{name}", "arguments": ',
+                "content": {
+                    "type": "json_schema",
+                    "json_schema": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string"}, "n": {"type": "integer", "minimum": 3}},
+                        "required": ["city"],
+                    },
+                },
+                "end": "}</tool_call>",
+            }
+            for name in ("get_weather", "get_time")
+        ],
+        "excludes": ["</s", "é"],
+    },
+}
+
+
+def _grammars(compiler: Compiler) -> dict[str, Grammar]:
+    schema = compiler.compile_json_schema
+    return {
+        "string": schema({"type": "string"}),
+        "short string": schema({"type": "string", "maxLength": 5}),
+        "long string": schema({"type": "string", "minLength": 40, "maxLength": 4000}),
+        "open object": schema({"type": "object", "properties": {"name": {"type": "string"}, "näme": True}}),
+        "nested": schema({"type": "array", "items": {"type": ["string", "null"], "minLength": 2}, "maxItems": 3}),
+        "tag": compiler.compile_structural_tag(_TAG),
+        "text until": compiler.compile_structural_tag(
+            {
+                "format": {
+                    "type": "tag",
+                    "begin": "<think>",
+                    "content": {"type": "any_text"},
+                    "end": ["</think>", "\n\n\n"],
+                }
+            }
+        ),
+        "class": compiler.compile_regex(r"[^<>]{3,60}|\w+"),
+        "unicode": compiler.compile_regex(r"[^\u0000-\u007f]{2,9}x"),
+        "recursive words": compiler.compile_ebnf('root ::= word (" " root)?\nword ::= [^ "] word | [^ "]'),
+    }
+
+
+@functools.cache
+def _compiler(name: str) -> Compiler:
+    path = _TOKENIZERS / name / "tokenizer.json"
+    if not path.exists():
+        pytest.skip("the shared tokenizers are not here")
+    return Compiler(Vocabulary.from_tokenizer_json(path))
+
+
+@pytest.mark.parametrize("tokenizer", ["qwen3", "llama2"])
+def test_mask_on_real_vocabulary_equals_acceptance_of_every_token(tokenizer: str) -> None:
+    compiler = _compiler(tokenizer)
+    size = compiler.vocabulary.vocab_size
+    row = np.zeros((size + 31) // 32, dtype=np.int32)
+    rng = random.Random(5)
+    for name, grammar in _grammars(compiler).items():
+        matcher = Matcher(grammar)
+        for _ in range(5):
+            matcher.fill_bitmask(row)
+            mask = np.unpackbits(row.view(np.uint8), bitorder="little")[:size].astype(bool)
+            truth = np.fromiter((matcher.validate_tokens((t,)) for t in range(size)), dtype=bool, count=size)
+            wrong = np.nonzero(mask != truth)[0]
+            assert wrong.size == 0, (
+                f"{name}: token {wrong[0]} is {'allowed' if mask[wrong[0]] else 'forbidden'} by the mask"
+            )
+            allowed = np.nonzero(mask)[0]
+            if allowed.size == 0:  # the text is complete, and there are no stop tokens here
+                assert matcher.can_terminate()
+                break
+            assert matcher.accept_token(int(rng.choice(allowed)))
