@@ -35,9 +35,9 @@ def completion(position: Position, best: dict[int, Symbols]) -> Symbols:
     """Symbols after which the text of ``position`` is complete."""
     if position.accepting:
         return ()
-    starts = [item for _, item in position.for_symbol]
-    todo: deque[tuple[Item, Symbols]] = deque((item, _rest(item, best)) for item in starts)
-    seen = set(starts)
+    starts = [(item, (min(terminal), *_rest(item, best))) for terminal, item in position.for_symbol]
+    todo: deque[tuple[Item, Symbols]] = deque(starts)
+    seen = {item for item, _ in starts}
     while todo:
         item, symbols = todo.popleft()
         production, _, origin = item
@@ -46,8 +46,7 @@ def completion(position: Position, best: dict[int, Symbols]) -> Symbols:
         for waiting in origin.for_non_terminal[production.left]:
             if waiting not in seen:
                 seen.add(waiting)
-                caller, dot, begin = waiting
-                todo.append((waiting, symbols + _rest((caller, dot + 1, begin), best)))
+                todo.append((waiting, symbols + _rest(waiting, best)))
     raise AssertionError("no item leads to the whole text")
 
 

@@ -29,14 +29,12 @@ Item: TypeAlias = "tuple[Production, int, Position]"
 """(production, dot, origin): ``dot`` parts of the right-hand side matched since ``origin``."""
 
 
-def _moved(item: Item) -> Item:
-    """The same item with its dot one part further."""
-    production, dot, origin = item
-    return production, dot + 1, origin
-
-
 class Position:
-    """An Earley set of ``size`` items, sorted by what they wait for; ``after`` remembers steps from it."""
+    """An Earley set of ``size`` items.
+
+    ``for_symbol`` and ``for_non_terminal`` say what its items wait for, and hold the
+    item that each becomes (dot moved) when that comes. ``after`` remembers steps.
+    """
 
     __slots__ = ("accepting", "after", "for_non_terminal", "for_symbol", "size")
 
@@ -71,9 +69,7 @@ class Parser:
 
     def join(self, edges: Iterable[tuple[Position, int]]) -> Position | None:
         """The position after any one of the (position, symbol) edges."""
-        kernel = {
-            _moved(item) for position, symbol in edges for terminal, item in position.for_symbol if symbol in terminal
-        }
+        kernel = {item for position, symbol in edges for terminal, item in position.for_symbol if symbol in terminal}
         if not kernel:
             return None
         reached = Position()
@@ -105,16 +101,16 @@ class Parser:
                 if production.left == WHOLE:
                     position.accepting = True
                 elif origin is not position:
-                    found = [_moved(waiting) for waiting in origin.for_non_terminal[production.left]]
+                    found = origin.for_non_terminal[production.left]
             else:
-                part = production.right[dot]
+                part, moved = production.right[dot], (production, dot + 1, origin)
                 if isinstance(part, int):
-                    position.for_non_terminal.setdefault(part, []).append(item)
+                    position.for_non_terminal.setdefault(part, []).append(moved)
                     found = [(predicted, 0, position) for predicted in productions[part]]
                     if part in nullable:
-                        found.append(_moved(item))
+                        found.append(moved)
                 else:
-                    position.for_symbol.append((part, item))
+                    position.for_symbol.append((part, moved))
             for each in found:
                 if each not in seen:
                     seen.add(each)
