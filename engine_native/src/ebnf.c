@@ -7,6 +7,7 @@
  *
  * A rule ends where the next "name ::=" begins.  A literal that spells a
  * special token's text stands for that token. */
+#include "cp_set.h"
 #include "front.h"
 #include "utf8.h"
 
@@ -24,6 +25,7 @@ typedef struct ebnf_reader {
     size_t n, at;
     uint32_t depth;
     VEC(named_rule) rules;
+    uint32_t *table, mask; /* by name -> rules index + 1 */
 } ebnf_reader;
 
 STE_NORETURN static void bad_at(const ebnf_reader *r, size_t at, int code, const char *what) {
@@ -82,10 +84,27 @@ static bool at_definition(ebnf_reader *r) {
     return yes;
 }
 
+static void grow_table(ebnf_reader *r) {
+    uint32_t size = r->mask == 0 ? 64 : (r->mask + 1) * 2;
+    r->table = arena_alloc(&r->b->w->mem, size, sizeof *r->table);
+    r->mask = size - 1;
+    for (uint32_t i = 0; i < r->rules.n; i++) {
+        uint32_t slot = (uint32_t)hash_bytes(r->rules.at[i].name, r->rules.at[i].n, 0) & r->mask;
+        while (r->table[slot] != 0) slot = (slot + 1) & r->mask;
+        r->table[slot] = i + 1;
+    }
+}
+
+/* The rule of this name, made where it is first met. */
 static named_rule *find_rule(ebnf_reader *r, const char *name, size_t n, size_t at) {
-    for (uint32_t i = 0; i < r->rules.n; i++)
-        if (r->rules.at[i].n == n && memcmp(r->rules.at[i].name, name, n) == 0) return &r->rules.at[i];
+    if (r->rules.n * 2 >= r->mask) grow_table(r);
+    uint32_t slot = (uint32_t)hash_bytes(name, n, 0) & r->mask;
+    for (; r->table[slot] != 0; slot = (slot + 1) & r->mask) {
+        named_rule *rule = &r->rules.at[r->table[slot] - 1];
+        if (rule->n == n && memcmp(rule->name, name, n) == 0) return rule;
+    }
     vec_push(&r->b->w->mem, &r->rules, (named_rule){name, n, rule_new(r->b), at, false});
+    r->table[slot] = r->rules.n;
     return &r->rules.at[r->rules.n - 1];
 }
 
@@ -163,7 +182,7 @@ static expr *read_literal(ebnf_reader *r) {
 
 /* After '['.  A class is over code points; \xHH is the code point HH here. */
 static expr *read_class(ebnf_reader *r) {
-    VEC(cp_range) s = {0};
+    cp_set s = {0};
     arena *mem = &r->b->w->mem;
     bool negated = take(r, '^'), byte;
     while (!take(r, ']')) {
@@ -174,22 +193,10 @@ static expr *read_class(ebnf_reader *r) {
             hi = read_char(r, &byte);
             if (hi < lo) bad(r, "the range in a character class is out of order");
         }
-        uint32_t i = s.n;
-        vec_push(mem, &s, (cp_range){lo, hi});
-        for (; i > 0 && s.at[i - 1].lo > lo; i--) {
-            s.at[i] = s.at[i - 1];
-            s.at[i - 1] = (cp_range){lo, hi};
-        }
+        cp_set_add(mem, &s, lo, hi);
     }
-    if (!negated) return expr_class(r->b, s.at, s.n);
-    VEC(cp_range) rest = {0};
-    uint32_t from = 0;
-    for (uint32_t i = 0; i < s.n; i++) {
-        if (s.at[i].lo > from) vec_push(mem, &rest, (cp_range){from, s.at[i].lo - 1});
-        if (s.at[i].hi + 1 > from) from = s.at[i].hi + 1;
-    }
-    if (from <= UTF8_MAX) vec_push(mem, &rest, (cp_range){from, UTF8_MAX});
-    return expr_class(r->b, rest.at, rest.n);
+    if (negated) s = cp_set_complement(mem, &s);
+    return cp_set_expr(r->b, &s);
 }
 
 static uint32_t read_count(ebnf_reader *r) {

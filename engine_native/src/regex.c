@@ -4,6 +4,7 @@
  * and `$` where nothing can follow are therefore allowed and say nothing;
  * elsewhere they, lookaround, word boundaries, back-references and \p{} are
  * refused by name.  `.` is ECMA-262's: everything but line terminators. */
+#include "cp_set.h"
 #include "front.h"
 #include "utf8.h"
 
@@ -28,42 +29,6 @@ static bool take(regex_reader *r, char c) {
     if (!more(r) || r->s[r->at] != (uint8_t)c) return false;
     r->at++;
     return true;
-}
-
-/* ---- sets of code points: sorted, disjoint ranges ---- */
-
-typedef VEC(cp_range) cp_set;
-
-static void set_add(regex_reader *r, cp_set *s, uint32_t lo, uint32_t hi) { vec_push(&r->b->w->mem, s, (cp_range){lo, hi}); }
-
-static void set_normalise(cp_set *s) {
-    for (uint32_t i = 1; i < s->n; i++) {
-        cp_range v = s->at[i];
-        uint32_t j = i;
-        for (; j > 0 && s->at[j - 1].lo > v.lo; j--) s->at[j] = s->at[j - 1];
-        s->at[j] = v;
-    }
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (k > 0 && s->at[i].lo <= s->at[k - 1].hi + 1) {
-            if (s->at[i].hi > s->at[k - 1].hi) s->at[k - 1].hi = s->at[i].hi;
-        } else {
-            s->at[k++] = s->at[i];
-        }
-    }
-    s->n = k;
-}
-
-static cp_set set_complement(regex_reader *r, cp_set *s) {
-    cp_set out = {0};
-    uint32_t from = 0;
-    set_normalise(s);
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (s->at[i].lo > from) set_add(r, &out, from, s->at[i].lo - 1);
-        from = s->at[i].hi + 1;
-    }
-    if (from <= UTF8_MAX) set_add(r, &out, from, UTF8_MAX);
-    return out;
 }
 
 /* \d \w (ASCII) and \s (ECMA-262 WhiteSpace and LineTerminator); upper case is the complement. */
@@ -91,9 +56,9 @@ static bool add_shorthand(regex_reader *r, cp_set *out, uint8_t c) {
         return false;
     }
     cp_set s = {0};
-    for (size_t i = 0; i < n; i++) set_add(r, &s, from[i].lo, from[i].hi);
-    if ((c & 0x20) == 0) s = set_complement(r, &s);
-    for (uint32_t i = 0; i < s.n; i++) set_add(r, out, s.at[i].lo, s.at[i].hi);
+    for (size_t i = 0; i < n; i++) cp_set_add(&r->b->w->mem, &s, from[i].lo, from[i].hi);
+    if ((c & 0x20) == 0) s = cp_set_complement(&r->b->w->mem, &s);
+    for (uint32_t i = 0; i < s.n; i++) cp_set_add(&r->b->w->mem, out, s.at[i].lo, s.at[i].hi);
     return true;
 }
 
@@ -178,11 +143,6 @@ static uint32_t read_escape(regex_reader *r, bool in_class) {
     }
 }
 
-static expr *class_expr(regex_reader *r, cp_set *s) {
-    set_normalise(s);
-    return expr_class(r->b, s->at, s->n);
-}
-
 /* After '['. */
 static expr *read_class(regex_reader *r) {
     bool negated = take(r, '^');
@@ -205,9 +165,9 @@ static expr *read_class(regex_reader *r) {
             if (take(r, '\\')) {
                 if (more(r) && strchr("dwsDWS", peek(r)) != NULL) { /* a dash beside a shorthand is itself */
                     r->at = dash;
-                    set_add(r, &s, lo, lo);
+                    cp_set_add(&r->b->w->mem, &s, lo, lo);
                     r->at++;
-                    set_add(r, &s, '-', '-');
+                    cp_set_add(&r->b->w->mem, &s, '-', '-');
                     continue;
                 }
                 hi = read_escape(r, true);
@@ -216,10 +176,10 @@ static expr *read_class(regex_reader *r) {
             }
             if (hi < lo) bad(r, STE_ERR_SYNTAX, "the range in a character class is out of order");
         }
-        set_add(r, &s, lo, hi);
+        cp_set_add(&r->b->w->mem, &s, lo, hi);
     }
-    if (negated) s = set_complement(r, &s);
-    return class_expr(r, &s);
+    if (negated) s = cp_set_complement(&r->b->w->mem, &s);
+    return cp_set_expr(r->b, &s);
 }
 
 /* ---- structure ---- */
@@ -328,9 +288,9 @@ static expr *read_sequence(regex_reader *r, bool at_start) {
                 r->at++;
             } else {
                 uint32_t cp = read_escape(r, false);
-                set_add(r, &s, cp, cp);
+                cp_set_add(&r->b->w->mem, &s, cp, cp);
             }
-            e = class_expr(r, &s);
+            e = cp_set_expr(r->b, &s);
         } else {
             uint32_t cp = read_code_point(r);
             e = expr_class(r->b, &(cp_range){cp, cp}, 1);

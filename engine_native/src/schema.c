@@ -430,8 +430,9 @@ bool schema_holds(schema_context *c, const json *v, const json *node) {
     if ((schema_types(c, node) & value_type(v)) == 0) return false;
     const json *list = json_get(node, "enum"), *one = json_get(node, "const");
     if (one != NULL && c->draft != DRAFT_4 && !json_equal(v, one)) return false;
-    if (list != NULL) {
+    if (list != NULL && v->parent != list) {
         bool found = false;
+        work_charge(c->b->w, 1 + list->n / 16);
         for (uint32_t i = 0; i < list->n && !found; i++) found = json_equal(v, &list->u.items[i]);
         if (!found) return false;
     }

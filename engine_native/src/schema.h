@@ -56,7 +56,7 @@ schema_branches schema_expand(schema_context *c, schema_nodes conjunction);
 uint32_t schema_types(schema_context *c, const json *node);
 /* Does the value satisfy the whole schema / the node's keywords about the value itself? */
 bool schema_valid(schema_context *c, const json *value, const json *schema);
-bool schema_holds(schema_context *c, const json *value, const json *node);
+bool schema_holds(schema_context *c, const json *value, const json *node); /* members of its own enum hold it */
 /* The subschemas of a node for an array index, or NULL. */
 const json *schema_item(const schema_context *c, const json *node, uint32_t index);
 uint32_t schema_prefix_length(const schema_context *c, const json *node);

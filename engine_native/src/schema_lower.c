@@ -211,6 +211,8 @@ static expr *item_rule(schema_context *c, schema_nodes nodes, uint32_t index) {
     return conjunction_rule(c, &list);
 }
 
+#define MAX_PREFIX 2000 /* each of them nests the expression one level deeper */
+
 static expr *lower_array(schema_context *c, schema_nodes nodes) {
     builder *b = c->b;
     uint32_t min, max, prefix = 0;
@@ -218,6 +220,7 @@ static expr *lower_array(schema_context *c, schema_nodes nodes) {
     for (uint32_t i = 0; i < nodes.n; i++) {
         uint32_t n = schema_prefix_length(c, nodes.at[i]);
         if (n > prefix) prefix = n;
+        if (n > MAX_PREFIX) json_escape(b->w, nodes.at[i], STE_ERR_LIMIT, "more than %d items have a schema of their own", MAX_PREFIX);
     }
     expr *separator = comma(c), *rest_item = item_rule(c, nodes, prefix);
     /* tail: what may follow `i` items, built from the back. */

@@ -15,9 +15,16 @@ typedef struct waiter_node {
     uint32_t next; /* + 1 */
 } waiter_node;
 
+/* A tail call that begins here: whoever waits for rule `from` here also waits for `on`. */
 typedef struct alias {
-    rule *on, *from; /* whoever waits for `from` here also waits for `on` */
+    rule *on, *from;
+    const state *target; /* as an ordinary waiter it would go on here */
+    uint64_t reg;
 } alias;
+
+/* Past these, tail calls of one set stay ordinary waiters: ambiguous grammars would multiply them. */
+#define MAX_ALIASES 64
+#define MAX_ALIAS_WAITERS 512
 
 struct closure {
     uint64_t stamp;
@@ -197,7 +204,7 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     } else if (origin == NULL) {
         if (on == r) return;
         c->aliases = reserve(s, c, c->aliases, c->n_aliases, &c->cap_aliases, sizeof *c->aliases);
-        if (!c->failed) c->aliases[c->n_aliases++] = (alias){on, r};
+        if (!c->failed) c->aliases[c->n_aliases++] = (alias){on, r, target, reg};
     } else if (is_outermost(s, origin)) {
         add_waiter(s, (waiter){on, NULL, origin, 0});
     } else {
@@ -329,6 +336,28 @@ static set *closure_intern(store *s) {
     return out;
 }
 
+/* Give `on` the waiters of `from`, until nothing is new; or, when they multiply, plain waiters. */
+static void resolve_aliases(store *s) {
+    closure *c = s->closure;
+    uint32_t added = c->n_aliases > MAX_ALIASES ? MAX_ALIAS_WAITERS : 0;
+    for (bool changed = true; changed && !c->failed && added < MAX_ALIAS_WAITERS;) {
+        changed = false;
+        for (uint32_t i = 0; i < c->n_aliases && added < MAX_ALIAS_WAITERS; i++) {
+            alias a = c->aliases[i];
+            touch_rule(c, a.from);
+            for (uint32_t k = a.from->waiters; k != 0 && added < MAX_ALIAS_WAITERS; k = c->waiters[k - 1].next) {
+                waiter w = c->waiters[k - 1].w;
+                w.on = a.on;
+                if (!add_waiter(s, w)) continue;
+                changed = true;
+                added++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < c->n_aliases && added >= MAX_ALIAS_WAITERS && !c->failed; i++)
+        add_waiter(s, (waiter){c->aliases[i].on, c->aliases[i].target, NULL, c->aliases[i].reg});
+}
+
 /* Run the closure over the kernel items added so far. */
 static set *closure_run(store *s) {
     closure *c = s->closure;
@@ -337,18 +366,7 @@ static set *closure_run(store *s) {
         if (it.state->n_bytes != 0 || it.state->n_tokens != 0) add_scan(s, it);
         visit(s, it);
     }
-    for (bool changed = true; changed && !c->failed;) {
-        changed = false;
-        for (uint32_t i = 0; i < c->n_aliases; i++) {
-            alias a = c->aliases[i];
-            touch_rule(c, a.from);
-            for (uint32_t k = a.from->waiters; k != 0; k = c->waiters[k - 1].next) {
-                waiter w = c->waiters[k - 1].w;
-                w.on = a.on;
-                if (add_waiter(s, w)) changed = true;
-            }
-        }
-    }
+    resolve_aliases(s);
     return closure_intern(s);
 }
 

@@ -36,6 +36,8 @@ _RULE_NAMES = ("root", "r1", "a-b", "Rule_2", "_x")
 _MARKER = "<s>"
 _LARGE_SET = 600
 """Items of an Earley set at which a sentence is cut short."""
+_SMALL_SET = 60
+"""Items of the first Earley set up to which tokens may be long; ambiguity makes long texts slow."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def draw_vocabulary(rng: random.Random, alphabet: Alphabet, grammar: Grammar) ->
         text = "".join(rng.choices(alphabet.characters, k=rng.randint(1, 3))).encode()
         start = rng.randrange(len(text))
         pieces.append(text[start : start + rng.randint(1, 4)])
-    pieces += _draw_strangers(rng, alphabet)
+    begin = parser.begin()
+    pieces += _draw_strangers(rng, alphabet, most=40 if begin is not None and begin.size < _SMALL_SET else 4)
     if rng.random() < 0.5:
         pieces.append(alphabet.special_texts[0].encode())
     if pieces and rng.random() < 0.3:
@@ -147,12 +150,12 @@ def draw_vocabulary(rng: random.Random, alphabet: Alphabet, grammar: Grammar) ->
     return _with_roles(rng, pieces, alphabet)
 
 
-def _draw_strangers(rng: random.Random, alphabet: Alphabet) -> list[bytes]:
-    """Pieces that the language may not know, long ones, and now and then enough for several words of a mask."""
+def _draw_strangers(rng: random.Random, alphabet: Alphabet, most: int) -> list[bytes]:
+    """Pieces that the language may not know, runs of a character, now and then enough for several words of a mask."""
     words = ("the", " a", "Zx", '"', '",', "\\n", "\t", "ü", "日本", "😀😀", "<", "}")
     pieces = [rng.choice(words).encode() for _ in range(rng.randint(0, 3))]
     if rng.random() < 0.1:
-        pieces += [rng.choice(alphabet.characters).encode() * rng.randint(4, 40) for _ in range(2)]
+        pieces += [rng.choice(alphabet.characters).encode() * rng.randint(4, most) for _ in range(2)]
     if rng.random() < 0.04:
         texts = ["".join(rng.choices((*alphabet.characters, *words), k=rng.randint(1, 4))) for _ in range(80)]
         pieces += [text.encode() for text in texts]

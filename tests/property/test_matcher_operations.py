@@ -14,20 +14,24 @@ import pytest
 from engine_native import Compiler, EngineError, Grammar, Matcher, accept_token_batch, fill_bitmask_batch
 from tests.property.cases import Case, Kind, draw, fill, random_walk, tokens_of
 
-CASES = int(os.environ.get("STRICTSERVE_CASES", "400"))
+CASES = int(os.environ.get("STRICTSERVE_CASES", "250"))
 FIRST_SEED = int(os.environ.get("STRICTSERVE_SEED", "1")) + 1_000_000
+
+MOST_ITEMS = 250
+"""Of the first Earley set."""
 
 KINDS = pytest.mark.parametrize("kind", ["ebnf", "tag"])
 
 
 @cache
 def _cases(kind: Kind) -> tuple[Case, ...]:
-    """``CASES`` cases whose language is not empty."""
+    """``CASES`` cases whose language is neither empty nor very ambiguous."""
     cases: list[Case] = []
     seed = FIRST_SEED
     while len(cases) < CASES:
         case = draw(kind, seed)
-        if case.oracle().begin() is not None:
+        begin = case.oracle().begin()
+        if begin is not None and begin.size <= MOST_ITEMS:
             cases.append(case)
         seed += 1
     return tuple(cases)
@@ -236,7 +240,7 @@ def test_masks_for_grammars_of_one_compiler_do_not_depend_on_what_it_compiled_be
     """Cases of equal tokens share one compiler, whose caches hold the rules of all others."""
     base = draw("tag", FIRST_SEED)
     shared = base.compiler(cache_bytes=1 << 16)
-    for drawn in _cases("tag"):
+    for drawn in _cases("tag")[: CASES // 4]:
         case = Case(drawn.kind, drawn.seed, drawn.described, base.tokens)
         alone = case.compile(case.compiler())
         tokens = random_walk(case, Matcher(alone), random.Random(case.seed), 8)
