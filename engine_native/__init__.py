@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from engine_native.engine import (
     Compiler,
-    EngineError,
     Grammar,
-    GrammarSyntaxError,
-    LimitError,
     Limits,
     Matcher,
-    SchemaError,
-    StructuralTagError,
-    UnsupportedSchemaError,
     Vocabulary,
     accept_token_batch,
     allocate_bitmask,
     apply_bitmask,
     fill_bitmask_batch,
+)
+from engine_native.errors import (
+    EngineError,
+    GrammarSyntaxError,
+    LimitError,
+    SchemaError,
+    StructuralTagError,
+    UnsupportedSchemaError,
 )
 
 __all__ = [

@@ -42,7 +42,7 @@ _FORCED_BYTES = 4096
 
 
 def _text(chars: Any) -> str:
-    return ffi.string(chars).decode("utf-8", "replace")
+    return str(ffi.string(chars).decode("utf-8", "replace"))
 
 
 def _raise(code: int, err: Any = None) -> None:
@@ -120,7 +120,16 @@ class Vocabulary:
         stop = _ids(stop_token_ids, size, "stop token")
         out, err = ffi.new("ste_vocab **"), ffi.new("ste_error *")
         code = lib.ste_vocab_new(
-            ffi.from_buffer("uint8_t[]", data), offsets, len(tokens), size, special, len(special), stop, len(stop), out, err
+            ffi.from_buffer("uint8_t[]", data),
+            offsets,
+            len(tokens),
+            size,
+            special,
+            len(special),
+            stop,
+            len(stop),
+            out,
+            err,
         )
         if code:
             _raise(code, err)
@@ -157,7 +166,9 @@ class Vocabulary:
         return cls._from_document(json.loads(backend.to_str()), vocab_size, stop_token_ids)
 
     @classmethod
-    def _from_document(cls, document: dict[str, Any], vocab_size: int | None, stop_token_ids: Iterable[int]) -> Vocabulary:
+    def _from_document(
+        cls, document: dict[str, Any], vocab_size: int | None, stop_token_ids: Iterable[int]
+    ) -> Vocabulary:
         tokens, special = read_tokens(document, vocab_size)
         return cls(tokens, special_token_ids=special, stop_token_ids=stop_token_ids)
 
@@ -177,7 +188,7 @@ class Grammar:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was read as an annotation although it may have been meant as a constraint."""
-        out = []
+        out: list[str] = []
         while (note := lib.ste_grammar_note(self._ptr, len(out))) != ffi.NULL:
             out.append(_text(note))
         return tuple(out)
@@ -504,9 +515,7 @@ class Matcher:
         if _shape(bitmask) != (n, self._words):
             raise ValueError(f"bitmask must have the shape ({n}, {self._words})")
         arrays = [ffi.new("int64_t[]", [int(v) for v in a]) for a in (tokens, first_child, next_sibling)]
-        code = lib.ste_matcher_fill_draft_tree(
-            self._ptr, *arrays, n, _writable(bitmask)[0], self._words
-        )
+        code = lib.ste_matcher_fill_draft_tree(self._ptr, *arrays, n, _writable(bitmask)[0], self._words)
         if code == lib.STE_ERR_ARGUMENT:
             raise ValueError("first_child and next_sibling do not describe a tree")
         if code < 0:
