@@ -65,6 +65,9 @@ static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
 
 static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
     fsm_edge *spare = NULL;
+    uint32_t sorted = 1;
+    while (sorted < n && !edge_before(&at[sorted], &at[sorted - 1])) sorted++;
+    if (sorted >= n) return; /* most constructions emit their edges in order */
     for (uint32_t lo = 0; lo < n; lo += 8) { /* insertion sort of short runs, then merge */
         uint32_t hi = lo + 8 < n ? lo + 8 : n;
         for (uint32_t i = lo + 1; i < hi; i++) {
@@ -339,10 +342,10 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     if (!useful[f->start]) return NULL;
 
     fsm *out = fsm_new(f->w);
-    uint32_t *number = arena_alloc(mem, n, sizeof *number);
-    number[f->start] = 0;
-    for (uint32_t s = 0; s < n; s++)
-        if (useful[s] && s != f->start) number[s] = fsm_state(out);
+    uint32_t *number = arena_alloc(mem, n, sizeof *number), made = 0;
+    for (uint32_t s = 0; s < n; s++) /* in order, so that the edges stay sorted */
+        if (useful[s]) number[s] = made++ == 0 ? 0 : fsm_state(out);
+    out->start = number[f->start];
     for (uint32_t s = 0; s < n; s++)
         if (useful[s]) out->final.at[number[s]] = f->final.at[s];
     for (uint32_t e = 0; e < f->edges.n; e++) {
@@ -453,32 +456,46 @@ static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
     return m->final.n - 1;
 }
 
-/* Post-order of a depth-first walk; true if there is no cycle. */
-static bool post_order(fsm *f, uint32_t *order) {
+/* Strongly connected components (Tarjan), without recursion: states in `order`, callees first;
+ * a component ends where last[] is set. */
+static void components(fsm *f, uint32_t *order, uint8_t *last) {
     arena *mem = &f->w->mem;
-    uint32_t n = fsm_size(f), depth = 0, done = 0;
-    uint8_t *colour = arena_alloc(mem, n, 1);
-    uint32_t *stack = arena_alloc(mem, n, sizeof *stack), *edge = arena_alloc(mem, n, sizeof *edge);
-    bool acyclic = true;
-    stack[depth] = f->start;
+    uint32_t n = fsm_size(f), depth = 0, on_stack = 0, counter = 0, done = 0;
+    uint32_t *index = arena_alloc(mem, n, sizeof *index), *low = arena_alloc(mem, n, sizeof *low);
+    uint32_t *path = arena_alloc(mem, n, sizeof *path), *edge = arena_alloc(mem, n, sizeof *edge);
+    uint32_t *stack = arena_alloc(mem, n, sizeof *stack);
+    uint8_t *open = arena_alloc(mem, n, 1);
+    path[depth] = f->start;
     edge[depth++] = f->first[f->start];
-    colour[f->start] = 1;
     while (depth > 0) {
-        uint32_t s = stack[depth - 1];
-        if (edge[depth - 1] == f->first[s + 1]) {
-            colour[s] = 2;
-            order[done++] = s;
-            depth--;
+        uint32_t s = path[depth - 1];
+        if (index[s] == 0) {
+            index[s] = low[s] = ++counter;
+            stack[on_stack++] = s;
+            open[s] = 1;
+        }
+        if (edge[depth - 1] < f->first[s + 1]) {
+            uint32_t to = f->edges.at[edge[depth - 1]++].to;
+            if (index[to] == 0) {
+                path[depth] = to;
+                edge[depth++] = f->first[to];
+            } else if (open[to] && index[to] < low[s]) {
+                low[s] = index[to];
+            }
             continue;
         }
-        uint32_t to = f->edges.at[edge[depth - 1]++].to;
-        if (colour[to] == 1) acyclic = false;
-        if (colour[to] != 0) continue;
-        colour[to] = 1;
-        stack[depth] = to;
-        edge[depth++] = f->first[to];
+        if (low[s] == index[s]) {
+            uint32_t member;
+            do {
+                member = stack[--on_stack];
+                open[member] = 0;
+                order[done++] = member;
+            } while (member != s);
+            last[done - 1] = 1;
+        }
+        if (--depth > 0 && low[s] < low[path[depth - 1]]) low[path[depth - 1]] = low[s];
     }
-    return acyclic;
+    assert(done == n); /* trimmed: every state is reachable */
 }
 
 /* The quotient by m->class, states numbered breadth first from the start. */
@@ -512,31 +529,59 @@ static fsm *quotient(merger *m, uint32_t n_classes) {
     return out;
 }
 
-#define REFINE_ROUNDS 200 /* more than any rule of the corpora needs; past it equal states are merely not merged */
+#define SELF UINT32_MAX           /* class of a state in its own signature */
+#define WITHIN (UINT32_C(1) << 31) /* classes of the component at hand, while it is refined */
+#define REFINE_ROUNDS 200          /* past it equal states of one component are merely not merged */
 
+static bool self_loop(const fsm *f, uint32_t s) {
+    for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++)
+        if (f->edges.at[e].to == s) return true;
+    return false;
+}
+
+/* A component with inner cycles: refine by signatures until the number of classes stays. */
+static void refine(merger *m, merger *inner, const uint32_t *members, uint32_t n) {
+    fsm *f = m->f;
+    uint32_t *next = arena_alloc(&f->w->mem, n, sizeof *next), count = 0;
+    inner->class = m->class;
+    for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | f->final.at[members[i]];
+    for (uint32_t round = 0; round < REFINE_ROUNDS; round++) {
+        merger_clear(inner, n);
+        work_charge(f->w, n / 16);
+        for (uint32_t i = 0; i < n; i++) next[i] = merger_entry(inner, members[i], m->class[members[i]]);
+        for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | next[i];
+        if (inner->final.n == count) break;
+        count = inner->final.n;
+        if (count == n) break;
+    }
+    if (inner->final.n != count) /* not stable: every state by itself */
+        for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | i, count = n;
+    for (uint32_t i = 0; i < n; i++) m->class[members[i]] = m->final.n + (m->class[members[i]] & ~WITHIN);
+    for (uint32_t i = 0; i < count; i++) { /* entries without a signature: nothing else is equal to them */
+        vec_push(&f->w->mem, &m->final, UINT32_MAX);
+        vec_push(&f->w->mem, &m->first, m->signature.n);
+    }
+}
+
+/* Component by component, callees first: outside cycles one look at the signature is exact. */
 fsm *fsm_minimise(fsm *f) {
     arena *mem = &f->w->mem;
     uint32_t n = fsm_size(f);
-    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
+    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))}, inner = {.f = f};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
-    if (post_order(f, order)) { /* successors come first: one pass is exact */
-        merger_clear(&m, n);
-        for (uint32_t i = 0; i < n; i++) m.class[order[i]] = merger_entry(&m, order[i], f->final.at[order[i]]);
-        return quotient(&m, m.final.n);
+    uint8_t *last = arena_alloc(mem, n, 1);
+    components(f, order, last);
+    merger_clear(&m, n);
+    for (uint32_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; !last[to - 1]; to++) {}
+        uint32_t s = order[from];
+        if (to - from > 1) {
+            refine(&m, &inner, order + from, to - from);
+            continue;
+        }
+        bool loops = self_loop(f, s);
+        m.class[s] = SELF;
+        m.class[s] = merger_entry(&m, s, f->final.at[s] | (loops ? 2u : 0u));
     }
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < n; s++) m.class[s] = f->final.at[s];
-    uint32_t *next = arena_alloc(mem, n, sizeof *next);
-    for (uint32_t round = 0; round < REFINE_ROUNDS; round++) {
-        merger_clear(&m, n);
-        work_charge(f->w, n / 16);
-        for (uint32_t s = 0; s < n; s++) next[s] = merger_entry(&m, s, m.class[s]);
-        uint32_t *swap = m.class;
-        m.class = next;
-        next = swap;
-        if (m.final.n == count) return quotient(&m, count);
-        count = m.final.n;
-    }
-    for (uint32_t s = 0; s < n; s++) m.class[s] = s;
-    return quotient(&m, n);
+    return quotient(&m, m.final.n);
 }
