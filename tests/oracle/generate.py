@@ -36,7 +36,7 @@ _RULE_NAMES = ("root", "r1", "a-b", "Rule_2", "_x")
 _MARKER = "<s>"
 _LARGE_SET = 600
 """Items of an Earley set at which a sentence is cut short."""
-_SMALL_SET = 60
+_SMALL_SET = 30
 """Items of the first Earley set up to which tokens may be long; ambiguity makes long texts slow."""
 
 
