@@ -31,6 +31,7 @@ struct closure {
     item *items;
     uint32_t n_items, cap_items;
     uint32_t *slots, n_slots; /* hash of items, used past LINEAR of them */
+    uint32_t *waiter_slots, n_waiter_slots; /* likewise of waiters */
     waiter_node *waiters;
     uint32_t n_waiters, cap_waiters;
     alias *aliases;
@@ -51,6 +52,7 @@ void closure_free(store *s, closure *c) {
     if (c == NULL) return;
     store_free(s, c->items, c->cap_items * sizeof *c->items);
     store_free(s, c->slots, c->n_slots * sizeof *c->slots);
+    store_free(s, c->waiter_slots, c->n_waiter_slots * sizeof *c->waiter_slots);
     store_free(s, c->waiters, c->cap_waiters * sizeof *c->waiters);
     store_free(s, c->aliases, c->cap_aliases * sizeof *c->aliases);
     store_free(s, c->scan, c->cap_scan * sizeof *c->scan);
@@ -89,33 +91,35 @@ static bool item_equal(const item *a, const item *b) {
     return a->state == b->state && a->origin == b->origin && a->reg == b->reg;
 }
 
-static void slots_insert(closure *c, uint32_t i) {
-    uint32_t slot = (uint32_t)item_hash(&c->items[i]) & (c->n_slots - 1);
-    while (c->slots[slot] != 0) slot = (slot + 1) & (c->n_slots - 1);
-    c->slots[slot] = i + 1;
+static void slot_insert(uint32_t *slots, uint32_t n_slots, uint64_t hash, uint32_t i) {
+    uint32_t slot = (uint32_t)hash & (n_slots - 1);
+    while (slots[slot] != 0) slot = (slot + 1) & (n_slots - 1);
+    slots[slot] = i + 1;
 }
 
-static void slots_rebuild(store *s, closure *c) {
+/* An empty table for n entries and more to come. */
+static bool slots_clear(store *s, closure *c, uint32_t **slots, uint32_t *n_slots, uint32_t n) {
     uint32_t want = 64;
-    while (want < c->n_items * 4) want *= 2;
-    if (want > c->n_slots) {
-        uint32_t *slots = store_alloc(s, want * sizeof *slots);
-        if (slots == NULL) {
-            c->failed = true;
-            return;
-        }
-        store_free(s, c->slots, c->n_slots * sizeof *c->slots);
-        c->slots = slots;
-        c->n_slots = want;
-    } else {
-        memset(c->slots, 0, c->n_slots * sizeof *c->slots);
+    while (want < n * 4) want *= 2;
+    if (want <= *n_slots) {
+        memset(*slots, 0, *n_slots * sizeof **slots);
+        return true;
     }
-    for (uint32_t i = 0; i < c->n_items; i++) slots_insert(c, i);
+    uint32_t *grown = store_alloc(s, want * sizeof *grown);
+    if (grown == NULL) {
+        c->failed = true;
+        return false;
+    }
+    store_free(s, *slots, *n_slots * sizeof **slots);
+    *slots = grown;
+    *n_slots = want;
+    return true;
 }
 
 static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
     closure *c = s->closure;
     item it = {st, origin, reg};
+    if (c->failed) return;
     if (c->n_items <= LINEAR) {
         for (uint32_t i = 0; i < c->n_items; i++)
             if (item_equal(&c->items[i], &it)) return;
@@ -127,10 +131,12 @@ static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
     c->items = reserve(s, c, c->items, c->n_items, &c->cap_items, sizeof *c->items);
     if (c->failed) return;
     c->items[c->n_items++] = it;
-    if (c->n_items == LINEAR + 1 || (c->n_items > LINEAR && c->n_items * 2 > c->n_slots))
-        slots_rebuild(s, c);
-    else if (c->n_items > LINEAR)
-        slots_insert(c, c->n_items - 1);
+    if (c->n_items == LINEAR + 1 || (c->n_items > LINEAR && c->n_items * 2 > c->n_slots)) {
+        if (!slots_clear(s, c, &c->slots, &c->n_slots, c->n_items)) return;
+        for (uint32_t i = 0; i < c->n_items; i++) slot_insert(c->slots, c->n_slots, item_hash(&c->items[i]), i);
+    } else if (c->n_items > LINEAR) {
+        slot_insert(c->slots, c->n_slots, item_hash(&it), c->n_items - 1);
+    }
 }
 
 static void touch_rule(closure *c, rule *r) {
@@ -140,18 +146,45 @@ static void touch_rule(closure *c, rule *r) {
     r->predicted = false;
 }
 
+static uint64_t waiter_hash(const waiter *w) {
+    uint64_t h = hash_mix(hash_mix(0, (uint64_t)(uintptr_t)w->on), (uint64_t)(uintptr_t)w->target);
+    return hash_mix(hash_mix(h, (uint64_t)(uintptr_t)w->origin), w->reg);
+}
+
+static bool waiter_equal(const waiter *a, const waiter *b) {
+    return a->on == b->on && a->target == b->target && a->origin == b->origin && a->reg == b->reg;
+}
+
+static bool has_waiter(const closure *c, const waiter *w) {
+    if (c->n_waiters <= LINEAR) {
+        for (uint32_t i = 0; i < c->n_waiters; i++)
+            if (waiter_equal(&c->waiters[i].w, w)) return true;
+        return false;
+    }
+    uint32_t slot = (uint32_t)waiter_hash(w) & (c->n_waiter_slots - 1);
+    for (; c->waiter_slots[slot] != 0; slot = (slot + 1) & (c->n_waiter_slots - 1))
+        if (waiter_equal(&c->waiters[c->waiter_slots[slot] - 1].w, w)) return true;
+    return false;
+}
+
 /* True if it was new. */
 static bool add_waiter(store *s, waiter w) {
     closure *c = s->closure;
+    if (c->failed) return false;
     touch_rule(c, w.on);
-    for (uint32_t i = w.on->waiters; i != 0; i = c->waiters[i - 1].next) {
-        const waiter *o = &c->waiters[i - 1].w;
-        if (o->target == w.target && o->origin == w.origin && o->reg == w.reg) return false;
-    }
+    if (has_waiter(c, &w)) return false;
     c->waiters = reserve(s, c, c->waiters, c->n_waiters, &c->cap_waiters, sizeof *c->waiters);
     if (c->failed) return false;
     c->waiters[c->n_waiters++] = (waiter_node){w, w.on->waiters};
     w.on->waiters = c->n_waiters;
+    uint32_t n = c->n_waiters;
+    if (n == LINEAR + 1 || (n > LINEAR && n * 2 > c->n_waiter_slots)) {
+        if (!slots_clear(s, c, &c->waiter_slots, &c->n_waiter_slots, n)) return false;
+        for (uint32_t i = 0; i < n; i++)
+            slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[i].w), i);
+    } else if (n > LINEAR) {
+        slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&w), n - 1);
+    }
     return true;
 }
 
