@@ -1,0 +1,88 @@
+"""The whole server on the real model, through the official client: a stream, folded, is the single answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import jsonschema
+import openai
+import pytest
+from openai.lib.streaming.chat import ChatCompletionStreamState
+
+from server.app import create_app
+from server.settings import Settings
+from tests.server.running import comparable
+from tests.vllm.conftest import LiveEngine
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 20}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
+ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "schema": PARAMETERS}}
+
+
+class Borrowed:
+    """The engine of all tests, for an app that would close its own."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def close(self) -> None:
+        """Stays open for the other tests."""
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
+        {"tools": TOOLS, "tool_choice": "auto"},
+        {"response_format": ANSWER, "n": 2, "logprobs": True, "top_logprobs": 2},
+        {},
+    ],
+    ids=["required", "auto", "json_schema", "text"],
+)
+def test_stream_folded_by_the_client_equals_the_single_answer(live: LiveEngine, extra: dict[str, Any]) -> None:
+    engine: Any = Borrowed(live.engine)
+    app = create_app(engine, Settings.model_validate({"model": {"tool_format": "hermes"}}))
+    body = {
+        "model": live.engine.model_id,
+        "messages": [{"role": "user", "content": "How is the weather in Paris for the next three days?"}],
+        "temperature": 1.0,
+        "seed": 7,
+        "max_tokens": 120,
+        **extra,
+    }
+
+    async def both() -> tuple[dict[str, Any], dict[str, Any]]:
+        transport: Any = httpx.AsyncClient(transport=httpx.ASGITransport(app=app))
+        async with (
+            app.router.lifespan_context(app),
+            openai.AsyncOpenAI(base_url="http://test/v1", api_key="none", http_client=transport) as client,
+        ):
+            single: Any = await client.chat.completions.create(**body)
+            state: Any = ChatCompletionStreamState()
+            stream: Any = await client.chat.completions.create(
+                stream=True, stream_options={"include_usage": True}, **body
+            )
+            async for chunk in stream:
+                state.handle_chunk(chunk)
+            return single.model_dump(), state.current_completion_snapshot.model_dump()
+
+    single, folded = live.run(both())
+
+    assert comparable(folded) == comparable(single)
+    for choice in single["choices"]:
+        message = choice["message"]
+        if choice["finish_reason"] == "tool_calls":
+            for call in message["tool_calls"]:
+                jsonschema.validate(json.loads(call["function"]["arguments"]), PARAMETERS)
+        elif choice["finish_reason"] == "stop" and "response_format" in extra:
+            jsonschema.validate(json.loads(message["content"]), PARAMETERS)
