@@ -76,10 +76,6 @@ typedef struct draft_rule {
     bool productive, nullable;
 } draft_rule;
 
-typedef struct note {
-    const char *text;
-} note;
-
 typedef struct builder {
     work *w;
     const ste_vocab *vocab;

@@ -34,7 +34,6 @@ typedef struct conjunction_entry conjunction_entry;
 
 struct schema_context {
     builder *b;
-    int whitespace;
     const json *root; /* of the document: "#" */
     dialect draft;
     expr *space;      /* between JSON tokens */

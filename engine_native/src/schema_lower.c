@@ -454,7 +454,6 @@ static dialect dialect_of(const json *root) {
 schema_context *schema_context_new(builder *b, int whitespace) {
     schema_context *c = arena_alloc(&b->w->mem, 1, sizeof *c);
     c->b = b;
-    c->whitespace = whitespace;
     c->space = json_whitespace(b, whitespace);
     return c;
 }
