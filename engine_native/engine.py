@@ -68,7 +68,7 @@ def _ids(values: Iterable[int], size: int, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one compile may use. Reaching a limit raises LimitError; 0 is an error."""
+    """What one compile and one matcher may use. A compile that reaches a limit raises LimitError; 0 is an error."""
 
     input_bytes: int = 4 << 20
     """Length of a grammar text in bytes."""
@@ -82,6 +82,15 @@ class Limits:
     """Working memory of one compile in bytes."""
     compile_seconds: float = 10.0
     """Wall time of one compile in seconds."""
+    set_items: int = 50_000
+    """Items of one parser state (ambiguity multiplies them). This and what follows bound one Matcher: one that
+    meets a limit is failed, see ``Matcher.error``."""
+    match_items: int = 50_000_000
+    """Items that one matcher may add to parser states which no matcher made before it, ..."""
+    match_items_per_token: int = 500_000
+    """... and how many of them each accepted token gives back."""
+    matcher_bytes: int = 256 << 20
+    """Bytes of parser states kept for rollback."""
 
 
 class Vocabulary:
@@ -437,6 +446,22 @@ class Matcher:
     def is_terminated(self) -> bool:
         """Whether a stop token has been accepted."""
         return self._flag(lib.ste_matcher_is_terminated(self._ptr))
+
+    @property
+    def error(self) -> LimitError | MemoryError | None:
+        """Why the matcher is failed, or None: a limit of matching was met, or memory ran out in a batch.
+
+        A failed matcher accepts nothing and its rows allow stop tokens only, so
+        that a step loop goes on for everyone else; rollback and reset revive it.
+        """
+        err = ffi.new("ste_error *")
+        code = lib.ste_matcher_error(self._ptr, err)
+        if code == lib.STE_OK:
+            return None
+        if code == lib.STE_ERR_BUSY:
+            _raise(code)
+        message = _text(err.message)
+        return LimitError("limit", message) if code == lib.STE_ERR_LIMIT else MemoryError(message)
 
     @staticmethod
     def _flag(code: int) -> bool:

@@ -112,6 +112,8 @@ expr *expr_optional(builder *b, expr *body) { return expr_repeat(b, body, 0, 1);
 expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     if (max == 0) return expr_empty(b);
     if (min == 1 && max == 1) return body;
+    /* (x*){m,n} is x*, and not as ambiguous. */
+    if (body->kind == EXPR_REPEAT && body->u.repeat.min == 0 && body->u.repeat.max == REPEAT_INFINITE) return body;
     uint64_t copies = max == REPEAT_INFINITE ? (uint64_t)min + 1 : max;
     uint64_t size = copies * (body->size + 1);
     if (copies > 1 && size > UNROLL_STATES) {

@@ -249,7 +249,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
         if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
         uint32_t to = intern_subset(d);
         fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
-        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && lo < SYM_RULE)
+        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && !sym_is_rule(lo))
             back->hi = hi - 1;
         else
             fsm_edge_add(d->out, id, lo, hi - 1, to);
@@ -434,7 +434,7 @@ static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
     for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
         fsm_edge g = f->edges.at[e];
         fsm_edge *back = m->signature.n > base ? &m->signature.at[m->signature.n - 1] : NULL;
-        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
             back->hi = g.hi;
         else
             vec_push(mem, &m->signature, (fsm_edge){0, g.lo, g.hi, m->class[g.to]});
@@ -519,7 +519,7 @@ static fsm *quotient(merger *m, uint32_t n_classes) {
                 queue[tail++] = k;
             }
             fsm_edge *back = out->edges.n > base ? &out->edges.at[out->edges.n - 1] : NULL;
-            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
                 back->hi = g.hi;
             else
                 fsm_edge_add(out, from, g.lo, g.hi, number[k] - 1);

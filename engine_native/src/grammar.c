@@ -91,18 +91,23 @@ void ste_limits_default(ste_limits *l) {
         .states = 4000000,
         .compile_bytes = UINT64_C(1) << 30,
         .compile_seconds = 10,
+        .set_items = 50000,
+        .match_items = 50000000,
+        .match_items_per_token = 500000,
+        .matcher_bytes = UINT64_C(256) << 20,
     };
 }
 
 int ste_compiler_new(ste_vocab *vocab, uint64_t cache_bytes, const ste_limits *limits, ste_compiler **out,
                      ste_error *err) {
     if (limits->input_bytes == 0 || limits->depth == 0 || limits->rules == 0 || limits->states == 0 ||
-        limits->compile_bytes == 0 || !(limits->compile_seconds > 0))
+        limits->compile_bytes == 0 || !(limits->compile_seconds > 0) || limits->set_items == 0 || limits->match_items == 0 ||
+        limits->match_items_per_token == 0 || limits->matcher_bytes == 0)
         return fail(err, STE_ERR_ARGUMENT, 0, "a limit of 0");
     if (limits->depth > 10000) return fail(err, STE_ERR_ARGUMENT, 0, "depth limit %u is above 10000", limits->depth);
     ste_compiler *c = mem_new(&vocab->allocator, 1, sizeof *c);
     if (c == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");
-    c->store = store_new(vocab, cache_bytes);
+    c->store = store_new(vocab, cache_bytes, limits);
     if (c->store == NULL) {
         mem_free(&vocab->allocator, c, 1, sizeof *c);
         return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");

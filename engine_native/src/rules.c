@@ -211,7 +211,7 @@ static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
             fsm_edge g = f->edges.at[e];
             const state *to;
             if (sym_is_token(g.lo)) {
-                if (nt == st->n_tokens || st->tokens[nt].token != g.lo - SYM_TOKEN) return false;
+                if (nt == st->n_tokens || st->tokens[nt].lo != g.lo - SYM_TOKEN || st->tokens[nt].hi != g.hi - SYM_TOKEN) return false;
                 to = st->tokens[nt++].to;
             } else if (sym_is_rule(g.lo)) {
                 if (nr == st->n_rules) return false;
@@ -297,7 +297,7 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
         for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
             fsm_edge g = f->edges.at[e];
             if (sym_is_token(g.lo)) {
-                r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN};
+                r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN, g.hi - SYM_TOKEN};
                 st->n_tokens++;
             } else if (sym_is_rule(g.lo)) {
                 r->rules[nr++] = (rule_edge){in->nodes[rule_number(&g)].done, &r->states[g.to]};

@@ -47,7 +47,7 @@ static void destroy(store *s) {
     ste_vocab_free(vocab);
 }
 
-store *store_new(ste_vocab *vocab, uint64_t budget) {
+store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits) {
     store *s = mem_new(&vocab->allocator, 1, sizeof *s);
     if (s == NULL) return NULL;
     s->vocab = vocab_retain(vocab);
@@ -56,6 +56,7 @@ store *store_new(ste_vocab *vocab, uint64_t budget) {
     pthread_rwlock_init(&s->gate, NULL);
     pthread_mutex_init(&s->grow, NULL);
     s->budget = budget;
+    s->limits = *limits;
     atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
     s->closure = closure_new(s);
