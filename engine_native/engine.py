@@ -294,7 +294,7 @@ class Compiler:
         """Counters since the start and sizes now.
 
         Returns:
-            ``levels``: per cache level ("grammar", "rule", "row", "local") a
+            ``levels``: per cache level ("grammar", "text", "rule", "row", "local") a
             dict of ``hits`` and ``misses``; ``bytes`` held; ``evictions``
             (collections that freed something); ``compile_seconds`` in total;
             ``grammars``, ``rules``, ``sets`` and ``rows`` alive.
@@ -303,7 +303,7 @@ class Compiler:
         lib.ste_compiler_stats(self._ptr, s)
         levels = {
             level: {"hits": int(getattr(s, f"{level}_hits")), "misses": int(getattr(s, f"{level}_misses"))}
-            for level in ("grammar", "rule", "row", "local")
+            for level in ("grammar", "text", "rule", "row", "local")
         }
         sizes = {name: int(getattr(s, name)) for name in ("grammars", "rules", "sets", "rows", "bytes", "evictions")}
         return {"levels": levels, "compile_seconds": float(s.compile_seconds), **sizes}
@@ -318,7 +318,7 @@ def _json_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError("syntax", f"not a JSON value: {error}") from error
 

@@ -103,6 +103,7 @@ typedef struct ste_options {
 
 typedef struct ste_stats {
     uint64_t grammar_hits, grammar_misses; /* whole texts */
+    uint64_t text_hits, text_misses;       /* schemas of structural tags, by text */
     uint64_t rule_hits, rule_misses;       /* rules found by structure, across grammars */
     uint64_t row_hits, row_misses;         /* mask rows */
     uint64_t local_hits, local_misses;     /* per rule state, shared by all grammars */
@@ -138,7 +139,7 @@ void ste_compiler_clear(ste_compiler *compiler);
 int ste_compile(ste_compiler *compiler, int kind, const char *text, size_t length, const ste_options *options,
                 ste_grammar **out, ste_error *err);
 void ste_grammar_free(ste_grammar *grammar);
-/* Bytes of the rules this grammar uses (shared ones counted in full). */
+/* Bytes of the rules this grammar uses (shared ones counted in full; those not built yet as they are). */
 uint64_t ste_grammar_memory(const ste_grammar *grammar);
 /* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
 const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);

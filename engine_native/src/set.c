@@ -247,9 +247,18 @@ static void complete(store *s, const rule *r, set *origin) {
     }
 }
 
+/* The rule that stands in sets for r; NULL, and the closure fails, if it cannot be built. */
+static rule *predicted(closure *c, rule *r) {
+    if (r->kind != RULE_NAMED) return r;
+    if (r->repeated == NULL && !c->failed && !name_build(c->user, r)) c->failed = true;
+    return c->failed ? NULL : r->repeated;
+}
+
 /* An item of rule r at origin waits for `on`, to go on at (target, reg).  last: (target, reg) can only complete r. */
 static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool last, rule *r, set *origin) {
     closure *c = s->closure;
+    on = predicted(c, on);
+    if (on == NULL) return;
     touch_rule(c, on);
     if (!on->predicted) {
         on->predicted = true;
@@ -446,8 +455,9 @@ set *set_initial(use *u, rule *root) {
     store *s = u->s;
     pthread_mutex_lock(&s->grow);
     closure_begin(u);
-    add_item(s, &root->states[0], 0, s->bottom);
-    if (root->nullable) s->closure->flags |= SET_ACCEPTING;
+    root = predicted(s->closure, root);
+    if (root != NULL) add_item(s, &root->states[0], 0, s->bottom);
+    if (root != NULL && root->nullable) s->closure->flags |= SET_ACCEPTING;
     set *out = closure_run(s);
     pthread_mutex_unlock(&s->grow);
     return out;

@@ -114,6 +114,9 @@ static void mark(store *s) {
     mark_set(s->bottom, &sets);
     mark_set(s->top, &sets);
     for (ste_grammar *g = s->grammars; g != NULL; g = g->next) mark_rules(g->root, &rules);
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+            if (r->pins != 0) mark_rules(r, &rules);
     for (ste_matcher *m = s->matchers; m != NULL; m = m->next)
         for (uint32_t i = 0; i < m->n_steps; i++) mark_set(m->steps[i], &sets);
     while (sets != NULL) {
@@ -128,6 +131,9 @@ static void mark(store *s) {
         mark_rules(r->repeated, &rules);
         for (uint32_t i = 0; i < r->n_rules; i++) mark_rules(r->rules[i].rule, &rules);
     }
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+            if (r->kind == RULE_NAMED && r->repeated != NULL && r->repeated->mark) r->mark = true;
 }
 
 /* Forget steps to sets that go; drop rows and locals too when asked for everything. */

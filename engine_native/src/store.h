@@ -87,7 +87,9 @@ struct rule {
     bool mark;           /* during a collection */
     rule_kind kind;
     uint32_t min, max;   /* of a repeat */
-    rule *repeated;
+    rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
+    struct name *name;   /* of a named rule */
+    uint32_t pins;       /* compiles that are about to use it; under grow */
     uint64_t memory;
     byte_edge *bytes;
     rule_edge *rules;
@@ -169,7 +171,7 @@ typedef struct table {
 } table;
 
 typedef struct store_stats {
-    _Atomic uint64_t rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
+    _Atomic uint64_t text_hits, text_misses, rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
 } store_stats;
 
 typedef struct closure closure;
@@ -207,9 +209,16 @@ void store_release(store *s);
 void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
 void store_free(store *s, void *p, size_t size);
 
-/* rules.c: the store's rule for the builder's root; escapes (out of memory) with the store as before. */
+/* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
 rule *store_intern(store *s, builder *b);
 void rule_free(store *s, rule *r);
+
+/* names.c: see there.  All but names_of and names_unpin want `grow`. */
+names names_of(store *s);
+void names_unpin(store *s, const builder *b);
+void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
+/* Set r->repeated; false with the reason in u->code. */
+bool name_build(use *u, rule *r);
 
 /* set.c */
 closure *closure_new(store *s);
