@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
+
 from engine_native._ffi import ffi, lib
 from engine_native.errors import (
     EngineError,
@@ -229,11 +231,7 @@ class Compiler:
         self.vocabulary = vocabulary
         self.limits = limits
 
-    def _compile(self, kind: int, text: str, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError as error:
-            raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
+    def _compile(self, kind: int, data: bytes, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
         options = ffi.new("ste_options *")
@@ -272,7 +270,7 @@ class Compiler:
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Any JSON object."""
-        return self._compile(lib.STE_KIND_JSON_SCHEMA, '{"type":"object"}', whitespace=whitespace)
+        return self._compile(lib.STE_KIND_JSON_SCHEMA, b'{"type":"object"}', whitespace=whitespace)
 
     def compile_structural_tag(self, tag: dict[str, Any] | str, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Text as a structural tag describes it (a value, or its JSON text)."""
@@ -280,11 +278,11 @@ class Compiler:
 
     def compile_regex(self, pattern: str) -> Grammar:
         """Texts that the whole pattern matches."""
-        return self._compile(lib.STE_KIND_REGEX, pattern)
+        return self._compile(lib.STE_KIND_REGEX, _utf8(pattern))
 
     def compile_ebnf(self, text: str, root: str = "root") -> Grammar:
         """Texts of the rule ``root`` of an EBNF (GBNF) grammar."""
-        return self._compile(lib.STE_KIND_EBNF, text, root=root)
+        return self._compile(lib.STE_KIND_EBNF, _utf8(text), root=root)
 
     def compile_choice(self, choices: Sequence[str]) -> Grammar:
         """One of the strings, exactly."""
@@ -313,14 +311,40 @@ class Compiler:
         lib.ste_compiler_clear(self._ptr)
 
 
-def _json_text(value: Any) -> str:
+_ONLY_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def _json_text(value: Any) -> bytes:
     """JSON text as given, or of a value; keys keep their order."""
     if isinstance(value, str):
-        return value
+        return _utf8(value)
     try:
-        return json.dumps(value, allow_nan=False)
+        text = orjson.dumps(value, option=_ONLY_JSON)
+        if not _has_null(text):  # it may have been NaN, which is no JSON
+            return text
+    except TypeError:  # large integers, deep nesting, keys that are no strings: the slow encoder knows
+        pass
+    try:
+        return json.dumps(value, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError("syntax", f"not a JSON value: {error}") from error
+
+
+def _has_null(text: bytes) -> bool:
+    """Whether compact JSON may hold a null that is no default (an annotation, it does not matter)."""
+    at = text.find(b"null")
+    while at >= 0:
+        if text[at - 1 : at] in b"[,:" and text[at + 4 : at + 5] in b"],}" and not text.endswith(b'"default":', 0, at):
+            return True
+        at = text.find(b"null", at + 4)
+    return False
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
 
 
 def _row(row: Any, words: int) -> Any:
