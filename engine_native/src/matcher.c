@@ -316,11 +316,11 @@ static int write_row(ste_matcher *m, set *at, bool terminated, uint32_t *words) 
     row *r = mask_row(&m->use, at);
     int code = r == NULL ? m->use.code : STE_OK;
     if (code == STE_OK) {
-        memcpy(words, r->words, s->vocab->words * sizeof *words);
+        row_write(s, r, words);
         code = write_stops(m, at, words);
     }
     if (code != STE_OK) return settle(m, code) < 0 ? code : only_stops(m, words);
-    return all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
+    return !row_is_few(r) && all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
 }
 
 int ste_matcher_fill(ste_matcher *m, uint32_t *words, uint32_t n_words) {

@@ -122,10 +122,10 @@ typedef struct edge_block {
     _Atomic(set *) to[16];
 } edge_block;
 
-/* Trie nodes after which the rule under top is complete and longer tokens exist (mask.c). */
+/* The trie nodes one byte after the rule under top is complete, by that byte (mask.c). */
 typedef struct exit_list {
     uint32_t n;
-    uint32_t nodes[];
+    uint32_t nodes[]; /* rising byte */
 } exit_list;
 
 /* Characters after which a set is itself again (loops.c). */
@@ -133,7 +133,7 @@ typedef struct loop {
     bool is_loop;
     bool utf8;       /* every character beyond ASCII is one */
     byteset ascii;   /* ASCII bytes that are */
-    uint64_t others; /* classes of bytes that are not; CLASS_NOT_WHOLE included */
+    const leavers *leavers; /* the tokens that the loop does not settle; NULL: not known, it is of no use */
 } loop;
 
 struct set {
@@ -160,8 +160,8 @@ struct row {
     uint64_t hash;
     row *chain;
     uint32_t references;
-    bool full; /* every token of the vocabulary is allowed */
-    uint32_t words[];
+    uint32_t n;    /* tokens in `at`, rising; UINT32_MAX: `at` is all words of the mask */
+    uint32_t at[];
 };
 
 /* Pointers hashed by their target's `hash`, chained through `chain`. */
@@ -254,7 +254,14 @@ void set_destroy(store *s, set *at);
 size_t set_bytes(const set *at);
 
 /* row.c */
-row *row_intern(store *s, const uint32_t *words); /* under no lock; a reference for the caller */
+#define ROW_FEW 256
+uint32_t row_few(const store *s); /* most tokens of a row that is a list; at most ROW_FEW */
+/* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
+row *row_intern(store *s, const uint32_t *words);
+row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+bool row_is_few(const row *r);
+void row_write(const store *s, const row *r, uint32_t *words);
+void row_or(const store *s, const row *r, uint32_t *words);
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
 
 /* loops.c: what `at` loops on; computed once per set. */
