@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -203,6 +204,35 @@ class Grammar:
         while (note := lib.ste_grammar_note(self._ptr, len(out))) != ffi.NULL:
             out.append(_text(note))
         return tuple(out)
+
+    def precompute(self, rows: int = 16, *, cancellation: Cancellation | None = None) -> int:
+        """Compute ahead the mask rows of up to ``rows`` states that a sequence is likely to meet first.
+
+        Meant for a thread of its own while the prompt is being read: the GIL is
+        released, and any matcher may use the grammar meanwhile.
+
+        Returns:
+            How many states have their row now; fewer than ``rows`` when there
+            are no more, or after ``cancellation``.
+        """
+        if not 0 <= rows < 1 << 31:
+            raise ValueError(f"rows must be from 0 to 2^31 - 1, not {rows}")
+        flag = ffi.NULL if cancellation is None else cancellation._flag
+        made = int(lib.ste_grammar_precompute(self._ptr, rows, flag))
+        if made < 0:
+            _raise(made)
+        return made
+
+
+class Cancellation:
+    """Stops a computation from another thread."""
+
+    def __init__(self) -> None:
+        self._flag = ffi.new("int *")
+
+    def cancel(self) -> None:
+        """Stop after the row at hand; for good."""
+        self._flag[0] = 1
 
 
 class Compiler:
@@ -588,8 +618,9 @@ def fill_bitmask_batch(
         matchers: Distinct matchers over vocabularies of one size.
         bitmask: Contiguous int32 ``[rows, ceil(vocab_size / 32)]``.
         indices: Row of each matcher; default 0, 1, 2, ...
-        threads: Accepted for callers that know how many there are; the rows
-            are written by the calling thread.
+        threads: Share the rows among this many threads. Worth it where
+            many rows are met for the first time; known ones are only copied.
+            Default: the calling thread writes all.
 
     Raises:
         ValueError: A wrong shape or a row that does not exist. Nothing was written.
@@ -602,9 +633,24 @@ def fill_bitmask_batch(
     if indices is not None and len(indices) != n:
         raise ValueError(f"{n} matchers but {len(indices)} indices")
     c_rows = _row_numbers(indices, rows)
-    err = ffi.new("ste_error *")
     pointers = ffi.new("ste_matcher *[]", [m._ptr for m in matchers])
-    code = lib.ste_fill_batch(pointers, n, _writable(bitmask)[0], words, c_rows, err)
+    data = _writable(bitmask)[0]
+    share = n if threads is None or threads < 2 else -(-n // threads)
+    if share >= n:
+        _fill(pointers, 0, n, data, words, c_rows)
+        return
+    if c_rows == ffi.NULL:
+        c_rows = ffi.new("int64_t[]", list(range(n)))
+    with ThreadPoolExecutor(threads) as pool:
+        jobs = [pool.submit(_fill, pointers, at, min(share, n - at), data, words, c_rows) for at in range(0, n, share)]
+    for job in jobs:
+        job.result()
+
+
+def _fill(pointers: Any, at: int, n: int, data: Any, words: int, rows: Any) -> None:
+    """Write the rows of matchers ``at .. at + n``."""
+    err = ffi.new("ste_error *")
+    code = lib.ste_fill_batch(pointers + at, n, data, words, rows + at if rows != ffi.NULL else rows, err)
     if code:
         _raise(code, err)
 

@@ -144,6 +144,10 @@ uint64_t ste_grammar_memory(const ste_grammar *grammar);
 /* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
 const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);
 
+/* Compute ahead, on the calling thread, the rows of at most `rows` states that a sequence is likely to
+ * meet first; stops early once *cancel (may be NULL) is not 0.  Returns how many states have their row. */
+int64_t ste_grammar_precompute(ste_grammar *grammar, uint32_t rows, const int *cancel);
+
 /* stop == NULL: the vocabulary's stop tokens. */
 int ste_matcher_new(ste_grammar *grammar, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err);
 int ste_matcher_fork(ste_matcher *matcher, ste_matcher **out, ste_error *err);
