@@ -126,7 +126,6 @@ typedef struct determiniser {
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
-    uint32_t cap;
 } determiniser;
 
 static void index_empties(determiniser *d) {
@@ -280,19 +279,42 @@ static fsm *remove_empties(determiniser *d) {
     return out;
 }
 
-fsm *fsm_determinise(fsm *f) {
-    arena *mem = &f->w->mem;
+static void determiniser_init(determiniser *d, fsm *f) {
     fsm_index(f);
-    determiniser d = {.in = f, .out = fsm_new(f->w)};
-    d.stamp = arena_alloc(mem, fsm_size(f), sizeof *d.stamp);
-    d.cap = fsm_size(f) * 4 + 2000;
-    index_empties(&d);
-    d.round = 1;
-    gather(&d, f->start);
-    intern_subset(&d);
+    *d = (determiniser){.in = f, .out = fsm_new(f->w)};
+    d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
+    index_empties(d);
+    d->round = 1;
+    gather(d, f->start);
+    intern_subset(d);
+}
+
+fsm *fsm_determinise(fsm *f) {
+    determiniser d;
+    determiniser_init(&d, f);
+    uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > d.cap) return remove_empties(&d);
+        if (d.subsets.n > cap) return remove_empties(&d);
+        expand_subset(&d, id, &w);
+    }
+    fsm_index(d.out);
+    return d.out;
+}
+
+/* Members of all subsets together; a second of work, about. */
+#define SUBSET_WORK UINT64_C(16000000)
+
+fsm *fsm_determinise_fully(fsm *f) {
+    determiniser d;
+    determiniser_init(&d, f);
+    sweep w = {0};
+    uint64_t members = 0;
+    for (uint32_t id = 0; id < d.subsets.n; id++) {
+        members += d.subsets.at[id].n;
+        if (members > SUBSET_WORK)
+            escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
+        work_charge(f->w, d.subsets.at[id].n / 16);
         expand_subset(&d, id, &w);
     }
     fsm_index(d.out);
@@ -354,51 +376,6 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     }
     fsm_index(out);
     return out;
-}
-
-/* ---- difference: the product of a with the complement of b ---- */
-
-typedef struct difference {
-    const fsm *a, *b;
-    fsm *out;
-    uint32_t *number; /* (state of a, state of b or the one past its last: dead) -> state of out, + 1 */
-    VEC(fsm_empty) queue;
-} difference;
-
-static uint32_t difference_state(difference *d, uint32_t a, uint32_t b) {
-    size_t key = (size_t)a * (fsm_size(d->b) + 1) + b;
-    if (d->number[key] == 0) {
-        uint32_t s = d->queue.n == 0 ? d->out->start : fsm_state(d->out);
-        d->number[key] = s + 1;
-        d->out->final.at[s] = d->a->final.at[a] && (b == fsm_size(d->b) || !d->b->final.at[b]);
-        vec_push(&d->out->w->mem, &d->queue, (fsm_empty){a, b});
-    }
-    return d->number[key] - 1;
-}
-
-fsm *fsm_difference(const fsm *a, const fsm *b) {
-    work *w = a->w;
-    difference d = {.a = a, .b = b, .out = fsm_new(w)};
-    uint32_t dead = fsm_size(b);
-    d.number = arena_alloc(&w->mem, (size_t)fsm_size(a) * (dead + 1), sizeof *d.number);
-    difference_state(&d, a->start, b->start);
-    for (uint32_t q = 0; q < d.queue.n; q++) {
-        uint32_t sa = d.queue.at[q].from, sb = d.queue.at[q].to, at = difference_state(&d, sa, sb);
-        for (uint32_t e = a->first[sa]; e < a->first[sa + 1]; e++) {
-            fsm_edge g = a->edges.at[e];
-            uint32_t k = sb == dead ? 0 : b->first[sb], end = sb == dead ? 0 : b->first[sb + 1];
-            for (uint32_t lo = g.lo; lo <= g.hi;) {
-                while (k < end && b->edges.at[k].hi < lo) k++;
-                bool inside = k < end && b->edges.at[k].lo <= lo;
-                uint32_t hi = inside ? b->edges.at[k].hi : k < end ? b->edges.at[k].lo - 1 : g.hi;
-                if (hi > g.hi) hi = g.hi;
-                fsm_edge_add(d.out, at, lo, hi, difference_state(&d, g.to, inside ? b->edges.at[k].to : dead));
-                lo = hi + 1;
-            }
-        }
-    }
-    fsm_index(d.out);
-    return d.out;
 }
 
 /* ---- minimise ---- */

@@ -64,11 +64,11 @@ void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 
 void fsm_index(fsm *f);
 fsm *fsm_determinise(fsm *f);
+/* Deterministic whatever it costs: escapes with STE_ERR_LIMIT where fsm_determinise would give up. */
+fsm *fsm_determinise_fully(fsm *f);
 /* Keep states that reach a final one along edges that keep(ctx, edge) admits, and those edges;
  * NULL if the language is empty.  Needs an indexed fsm without empty edges. */
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx);
-/* Texts of a that are none of b.  Both deterministic and indexed, over bytes. */
-fsm *fsm_difference(const fsm *a, const fsm *b);
 /* Merge equal states and number them breadth first.  Needs an indexed fsm without empty edges. */
 fsm *fsm_minimise(fsm *f);
 

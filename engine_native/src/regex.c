@@ -6,6 +6,7 @@
  * refused by name.  `.` is ECMA-262's: everything but line terminators. */
 #include "cp_set.h"
 #include "front.h"
+#include "fsm_product.h"
 #include "utf8.h"
 
 typedef struct regex_reader {
@@ -13,6 +14,7 @@ typedef struct regex_reader {
     const uint8_t *s;
     size_t n, at;
     uint32_t depth;
+    bool text, search; /* for an automaton over code points */
     const json *place; /* where the pattern stands in a JSON text; NULL: the pattern is the text */
 } regex_reader;
 
@@ -236,6 +238,17 @@ static bool read_braces(regex_reader *r, uint32_t *min, uint32_t *max) {
     return false;
 }
 
+/* For an automaton over code points there are no counting rules. */
+static expr *repeat(const regex_reader *r, expr *e, uint32_t min, uint32_t max) {
+    if (!r->text) return expr_repeat(r->b, e, min, max);
+    expr *made = arena_alloc(&r->b->w->mem, 1, sizeof *made);
+    made->kind = EXPR_REPEAT;
+    made->u.repeat.body = e;
+    made->u.repeat.min = min;
+    made->u.repeat.max = max;
+    return made;
+}
+
 static expr *read_quantifiers(regex_reader *r, expr *e) {
     for (;;) {
         uint32_t min, max;
@@ -251,7 +264,7 @@ static expr *read_quantifiers(regex_reader *r, expr *e) {
         take(r, '?'); /* a lazy quantifier matches the same texts */
         if (peek(r) == '+') bad(r, STE_ERR_UNSUPPORTED, "possessive quantifiers are not supported");
         if (peek(r) == '*' || peek(r) == '?') bad(r, STE_ERR_SYNTAX, "nothing to repeat");
-        e = expr_repeat(r->b, e, min, max);
+        e = repeat(r, e, min, max);
     }
 }
 
@@ -263,6 +276,7 @@ static bool at_end(const regex_reader *r) {
 }
 
 static expr *read_sequence(regex_reader *r, bool at_start) {
+    bool outer = r->search && r->depth == 0, begins = false, ends = false;
     static const cp_range dot[] = {{0, 9}, {11, 12}, {14, 0x2027}, {0x202A, UTF8_MAX}};
     arena *mem = &r->b->w->mem;
     VEC(expr *) parts = {0};
@@ -273,6 +287,8 @@ static expr *read_sequence(regex_reader *r, bool at_start) {
         if (c == '^' || c == '$') {
             r->at++;
             if (c == '^' ? !start : !at_end(r)) bad(r, STE_ERR_UNSUPPORTED, "an anchor inside the pattern is not supported");
+            if (r->search && r->depth > 0) bad(r, STE_ERR_UNSUPPORTED, "an anchor in a group is not supported");
+            *(c == '^' ? &begins : &ends) = true;
             continue;
         }
         if (c == '*' || c == '+' || c == '?') bad(r, STE_ERR_SYNTAX, "nothing to repeat");
@@ -297,6 +313,11 @@ static expr *read_sequence(regex_reader *r, bool at_start) {
         }
         vec_push(mem, &parts, read_quantifiers(r, e));
     }
+    if (outer) {
+        expr *any = repeat(r, expr_class(r->b, &(cp_range){0, UTF8_MAX}, 1), 0, REPEAT_INFINITE);
+        expr *all[3] = {begins ? expr_empty(r->b) : any, expr_sequence(r->b, parts.at, parts.n), ends ? expr_empty(r->b) : any};
+        return expr_sequence(r->b, all, 3);
+    }
     return expr_sequence(r->b, parts.at, parts.n);
 }
 
@@ -315,3 +336,67 @@ expr *regex_expr(builder *b, const char *text, size_t n, const json *place) {
 }
 
 void regex_front(builder *b, const char *text, size_t n) { b->root = rule_of(b, regex_expr(b, text, n, NULL)); }
+
+/* ---- automata over code points ---- */
+
+static void text_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    uint32_t at = from;
+    switch (e->kind) {
+    case EXPR_NEVER:
+        return;
+    case EXPR_CLASS:
+        for (uint32_t i = 0; i < e->n; i++) {
+            cp_range g = e->u.ranges[i];
+            if (g.lo < 0xD800) fsm_edge_add(f, from, g.lo, g.hi < 0xD7FF ? g.hi : 0xD7FF, to);
+            if (g.hi > 0xDFFF) fsm_edge_add(f, from, g.lo > 0xE000 ? g.lo : 0xE000, g.hi, to);
+        }
+        return;
+    case EXPR_SEQUENCE:
+        for (uint32_t i = 0; i < e->n; i++) {
+            uint32_t next = fsm_state(f);
+            text_build(b, e->u.parts[i], f, at, next);
+            at = next;
+        }
+        fsm_empty_add(f, at, to);
+        return;
+    case EXPR_CHOICE:
+        for (uint32_t i = 0; i < e->n; i++) {
+            uint32_t inside = fsm_state(f);
+            fsm_empty_add(f, from, inside);
+            text_build(b, e->u.parts[i], f, inside, to);
+        }
+        return;
+    case EXPR_REPEAT: {
+        uint32_t min = e->u.repeat.min, max = e->u.repeat.max;
+        for (uint32_t i = 0; i < (max == REPEAT_INFINITE ? min : max); i++) {
+            uint32_t inside = fsm_state(f), next = fsm_state(f);
+            if (i >= min) fsm_empty_add(f, at, to);
+            fsm_empty_add(f, at, inside);
+            text_build(b, e->u.repeat.body, f, inside, next);
+            at = next;
+        }
+        if (max == REPEAT_INFINITE) {
+            uint32_t loop = fsm_state(f), end = fsm_state(f);
+            fsm_empty_add(f, at, loop);
+            text_build(b, e->u.repeat.body, f, loop, end);
+            fsm_empty_add(f, end, loop);
+            at = loop;
+        }
+        fsm_empty_add(f, at, to);
+        return;
+    }
+    default:
+        fsm_empty_add(f, from, to);
+    }
+}
+
+fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search) {
+    regex_reader r = {.b = b, .s = (const uint8_t *)pattern, .n = n, .text = true, .search = search};
+    expr *e = read_choice(&r, true);
+    if (more(&r)) bad(&r, STE_ERR_SYNTAX, "a ')' without its '('");
+    fsm *f = fsm_new(b->w);
+    uint32_t end = fsm_state(f);
+    f->final.at[end] = 1;
+    text_build(b, e, f, f->start, end);
+    return fsm_reduce(fsm_determinise_fully(f));
+}
