@@ -34,6 +34,21 @@ void fsm_empty_add(fsm *f, uint32_t from, uint32_t to) {
     if (from != to) vec_push(&f->w->mem, &f->empties, (fsm_empty){from, to});
 }
 
+void fsm_insert(fsm *f, const fsm *part, uint32_t from, uint32_t to) {
+    uint32_t n = fsm_size(part);
+    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
+    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
+    fsm_empty_add(f, from, number[part->start]);
+    for (uint32_t i = 0; i < part->edges.n; i++) {
+        fsm_edge g = part->edges.at[i];
+        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
+    }
+    for (uint32_t i = 0; i < part->empties.n; i++)
+        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
+    for (uint32_t s = 0; s < n; s++)
+        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
+}
+
 typedef struct utf8_target {
     fsm *f;
     uint32_t from, to;
@@ -335,8 +350,9 @@ fsm *fsm_determinise(fsm *f) {
     return d.out;
 }
 
-/* Members of all subsets together; a second of work, about. */
-#define SUBSET_WORK UINT64_C(16000000)
+/* Subsets, each counted as its members and a few more: about half a second of work. */
+#define SUBSET_WORK UINT64_C(5000000)
+#define SUBSET_COST 8
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
@@ -345,12 +361,12 @@ fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     determiniser_init(&d, f);
     if (letters > 0) d.accepts_all = accepting_all(&d, letters);
     sweep w = {0};
-    uint64_t members = 0;
+    uint64_t spent = 0;
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        members += d.subsets.at[id].n;
-        if (members > SUBSET_WORK)
+        spent += d.subsets.at[id].n + SUBSET_COST;
+        if (spent > SUBSET_WORK)
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
-        work_charge(f->w, d.subsets.at[id].n / 16);
+        work_charge(f->w, (d.subsets.at[id].n + SUBSET_COST) / 8);
         expand_subset(&d, id, &w);
     }
     fsm_index(d.out);

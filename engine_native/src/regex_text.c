@@ -25,6 +25,7 @@
 
 #define UNROLLED_MOST UINT64_C(1000000)
 #define CONFIGURATIONS_MOST 250000
+#define LONG_CHOICE 16           /* alternatives */
 #define KEPT UINT32_MAX          /* an obligation that is fulfilled */
 #define BROKEN (UINT32_MAX - 1)  /* and one that cannot be any more */
 #define NO_SET UINT32_MAX        /* in place of obligations: one of them is broken */
@@ -167,6 +168,27 @@ static void build_repeat(text *t, const regex_node *e, uint32_t from, uint32_t t
     fsm_empty_add(f, at, to);
 }
 
+static void build_choice(text *t, const regex_node *e, uint32_t from, uint32_t to) {
+    for (uint32_t i = 0; i < e->n; i++) {
+        uint32_t inside = fsm_state(t->f);
+        fsm_empty_add(t->f, from, inside);
+        build(t, e->u.parts[i], inside, to);
+    }
+}
+
+/* Many alternatives share beginnings and ends: made small by themselves, thousands of words begin with few edges,
+ * and what is around them need not look at each. */
+static void build_long_choice(text *t, const regex_node *e, uint32_t from, uint32_t to) {
+    fsm *around = t->f;
+    t->f = fsm_new(t->w);
+    uint32_t end = fsm_state(t->f);
+    t->f->final.at[end] = 1;
+    build_choice(t, e, t->f->start, end);
+    fsm *small = fsm_reduce(fsm_determinise(t->f));
+    t->f = around;
+    if (small != NULL) fsm_insert(around, small, from, to);
+}
+
 static void build(text *t, const regex_node *e, uint32_t from, uint32_t to) {
     fsm *f = t->f;
     uint32_t at = from;
@@ -187,11 +209,10 @@ static void build(text *t, const regex_node *e, uint32_t from, uint32_t to) {
         }
         return;
     case REGEX_CHOICE:
-        for (uint32_t i = 0; i < e->n; i++) {
-            uint32_t inside = fsm_state(f);
-            fsm_empty_add(f, from, inside);
-            build(t, e->u.parts[i], inside, to);
-        }
+        if (e->n < LONG_CHOICE || e->asserts)
+            build_choice(t, e, from, to);
+        else
+            build_long_choice(t, e, from, to);
         return;
     case REGEX_REPEAT:
         build_repeat(t, e, from, to);

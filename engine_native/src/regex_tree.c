@@ -70,11 +70,28 @@ regex_node *regex_choice(arena *mem, regex_node *const *parts, uint32_t n) {
     return e;
 }
 
+static uint64_t times(uint32_t a, uint32_t b) {
+    return a == 0 || b == 0 ? 0 : a == REPEAT_INFINITE || b == REPEAT_INFINITE ? REPEAT_INFINITE : (uint64_t)a * b;
+}
+
+/* x{a,b}{min,max} as x{a*min,b*max}: right if the counts k*a .. k*b of successive k leave no gap. */
+static bool multiply(const regex_node *body, uint32_t *min, uint32_t *max) {
+    uint32_t a = body->u.repeat.min, b = body->u.repeat.max;
+    bool gapless = *min == *max || a <= 1 || times(*min, b == REPEAT_INFINITE ? b : b - a) >= a - 1;
+    uint64_t least = times(*min, a), most = times(*max, b);
+    bool endless = b == REPEAT_INFINITE || *max == REPEAT_INFINITE;
+    if (!gapless || least >= REPEAT_INFINITE || (!endless && most >= REPEAT_INFINITE)) return false;
+    *min = (uint32_t)least;
+    *max = (uint32_t)most;
+    return true;
+}
+
 regex_node *regex_repeat(arena *mem, regex_node *body, uint32_t min, uint32_t max) {
     if (max == 0 || body->kind == REGEX_EMPTY) return regex_empty(mem);
     if (body->kind == REGEX_NEVER) return min == 0 ? regex_empty(mem) : body;
     if (!body->consumes) return min == 0 ? regex_empty(mem) : body; /* assertions alone: once says it all */
     if (min == 1 && max == 1) return body;
+    if (body->kind == REGEX_REPEAT && multiply(body, &min, &max)) body = body->u.repeat.body;
     regex_node *e = node_new(mem, REGEX_REPEAT);
     e->asserts = body->asserts;
     e->nullable = min == 0 || body->nullable;
