@@ -243,7 +243,8 @@ typedef struct sweep {
     VEC(uint32_t) active;  /* indices into edges */
 } sweep;
 
-static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
+/* Its edges.  Returns what that cost: edges looked at. */
+static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     arena *mem = &d->in->w->mem;
     subset s = d->subsets.at[id];
     w->edges.n = w->points.n = w->active.n = 0;
@@ -255,6 +256,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             vec_push(mem, &w->points, edge.lo);
             vec_push(mem, &w->points, edge.hi + 1);
         }
+    uint64_t cost = w->edges.n;
     fsm_sort_edges(mem, w->edges.at, w->edges.n);
     sort_u32(w->points.at, w->points.n);
     uint32_t next = 0, last_to = UINT32_MAX;
@@ -270,6 +272,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             last_to = UINT32_MAX;
             continue;
         }
+        cost += w->active.n;
         d->gathered.n = 0;
         d->round++;
         for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
@@ -283,6 +286,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             fsm_edge_add(d->out, id, lo, hi - 1, to);
         last_to = to;
     }
+    return cost;
 }
 
 /* Equal language, same states, no empty edges. */
@@ -337,22 +341,23 @@ static void determiniser_init(determiniser *d, fsm *f) {
     intern_subset(d);
 }
 
+/* Edges that all subsets may look at, and what a subset costs besides: about half a second of work. */
+#define SUBSET_WORK UINT64_C(10000000)
+#define SUBSET_COST 16
+
 fsm *fsm_determinise(fsm *f) {
     determiniser d;
     determiniser_init(&d, f);
+    uint64_t spent = 0;
     uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > cap) return remove_empties(&d);
-        expand_subset(&d, id, &w);
+        if (d.subsets.n > cap || spent > SUBSET_WORK) return remove_empties(&d);
+        spent += expand_subset(&d, id, &w) + SUBSET_COST;
     }
     fsm_index(d.out);
     return d.out;
 }
-
-/* Subsets, each counted as its members and a few more: about half a second of work. */
-#define SUBSET_WORK UINT64_C(5000000)
-#define SUBSET_COST 8
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
@@ -363,11 +368,11 @@ fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     sweep w = {0};
     uint64_t spent = 0;
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        spent += d.subsets.at[id].n + SUBSET_COST;
+        uint64_t cost = expand_subset(&d, id, &w) + SUBSET_COST;
+        spent += cost;
+        work_charge(f->w, cost / 16);
         if (spent > SUBSET_WORK)
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
-        work_charge(f->w, (d.subsets.at[id].n + SUBSET_COST) / 8);
-        expand_subset(&d, id, &w);
     }
     fsm_index(d.out);
     return d.out;
