@@ -142,6 +142,7 @@ struct set {
     uint32_t n_scan, n_waiters;
     uint32_t flags;
     bool mark;
+    _Atomic uint32_t used; /* the store's epoch when its local part was last asked for */
     byteset allow;
     _Atomic(row *) row;
     _Atomic(exit_list *) exits;
@@ -185,6 +186,7 @@ struct store {
     table rules, sets, rows;
     _Atomic uint64_t bytes;
     uint64_t budget;
+    _Atomic uint32_t epoch; /* collections + 1 */
     _Atomic uint64_t collect_at; /* collect when bytes are above */
     set *bottom, *top;
     closure *closure;          /* scratch, under grow */
@@ -259,6 +261,7 @@ uint32_t row_few(const store *s); /* most tokens of a row that is a list; at mos
 /* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
 row *row_intern(store *s, const uint32_t *words);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+size_t row_bytes(const store *s, const row *r);
 bool row_is_few(const row *r);
 void row_write(const store *s, const row *r, uint32_t *words);
 void row_or(const store *s, const row *r, uint32_t *words);
