@@ -21,7 +21,7 @@ static bool is_over(const ste_matcher *m) { return m->terminated || m->failed !=
 static void leave(ste_matcher *m, bool collect) {
     store *s = m->grammar->store;
     pthread_rwlock_unlock(&s->gate);
-    if (collect && store_full(s)) store_collect(s, false);
+    if (collect && store_full(s)) store_collect(s, COLLECT_IF_FULL);
     atomic_store_explicit(&m->busy, false, memory_order_release);
 }
 
@@ -524,7 +524,7 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
     }
     if (held != NULL) {
         pthread_rwlock_unlock(&held->gate);
-        if (store_full(held)) store_collect(held, false);
+        if (store_full(held)) store_collect(held, COLLECT_IF_FULL);
     }
     return code;
 }

@@ -176,12 +176,13 @@ static void keep_local_parts(store *s) {
         }
 }
 
-void store_collect(store *s, bool everything) {
+void store_collect(store *s, collect_when how) {
+    bool everything = how == COLLECT_ALL;
     if (everything)
         pthread_rwlock_wrlock(&s->gate);
     else if (pthread_rwlock_trywrlock(&s->gate) != 0)
         return; /* sets are in use; whoever leaves last tries again */
-    if (!everything && !store_full(s)) { /* another thread did it */
+    if (how == COLLECT_IF_FULL && !store_full(s)) { /* another thread did it */
         pthread_rwlock_unlock(&s->gate);
         return;
     }

@@ -275,8 +275,9 @@ void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
 /* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
 row *mask_row(use *u, set *at);
 
-/* collect.c: free what no live grammar or matcher needs; called without locks. */
-void store_collect(store *s, bool everything);
+/* Free what no live grammar or matcher needs; called without locks.  The first two do nothing while sets are in use. */
+typedef enum collect_when { COLLECT_IF_FULL, COLLECT_NOW, COLLECT_ALL } collect_when;
+void store_collect(store *s, collect_when how);
 static inline bool store_full(store *s) {
     return atomic_load_explicit(&s->bytes, memory_order_relaxed) >
            atomic_load_explicit(&s->collect_at, memory_order_relaxed);
