@@ -601,8 +601,6 @@ class Matcher:
 
 def allocate_bitmask(batch: int, vocab_size: int) -> Any:
     """A numpy int32 array ``[batch, ceil(vocab_size / 32)]`` of ones: nothing is forbidden."""
-    import numpy as np
-
     return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
 
 
