@@ -247,10 +247,6 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     }
 }
 
-/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
-#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
-#define COUNT_OPEN UINT64_MAX       /* and it may not end */
-
 static void visit_repeat(store *s, item it) {
     rule *r = it.state->rule;
     if (it.reg >= COUNT_FREE) {

@@ -6,6 +6,7 @@
  * grammar nor a surviving set mentions. */
 #include "store.h"
 
+#include "budget.h"
 #include "matcher.h"
 
 void *store_alloc(store *s, size_t size) {
@@ -22,6 +23,7 @@ void store_free(store *s, void *p, size_t size) {
 
 static void destroy(store *s) {
     ste_vocab *vocab = s->vocab;
+    measures_free(s);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL;) {
             set *next = at->chain;
@@ -159,6 +161,7 @@ void store_collect(store *s, bool everything) {
     pthread_mutex_lock(&s->grow);
     uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     mark(s);
+    measures_collect(s);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL; at = at->chain)
             if (at->mark) prune_set(s, at, everything);
