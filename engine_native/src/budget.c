@@ -321,17 +321,23 @@ int budget_allows(store *s, measure *m, const set *at, uint64_t left) {
 
 #define RECENT 64
 
+/* Where the walk is: the set, and if all characters since `home` are ones on which home loops, that loop. */
+typedef struct place {
+    set *at, *home;
+    const loop *loop; /* NULL: no loop */
+    uint32_t end;     /* of the subtree */
+    bool settled;     /* all characters so far are the loop's: loop_tokens has those tokens */
+} place;
+
 typedef struct walker {
     store *s;
     measure *m;
-    uint32_t *words;
-    uint64_t left, from, to; /* the band: largest need let through, smallest refused */
-    uint64_t least;          /* smallest need met */
+    uint32_t *words; /* NULL: find out only how far the answer holds */
+    uint64_t left;
+    uint64_t from, to, least; /* largest need let through, smallest refused, smallest of all */
     bool refused;
-    set **path;              /* the set at each depth */
-    uint32_t *ends;          /* where the subtree at each depth ends */
-    bool *on_loop;           /* only characters of the loop so far */
-    uint32_t depth;          /* deepest */
+    place *path;
+    uint32_t depth; /* deepest */
     struct {
         const set *at;
         uint64_t need;
@@ -339,34 +345,29 @@ typedef struct walker {
 } walker;
 
 static bool walker_init(walker *w, store *s, measure *m, uint64_t left) {
-    *w = (walker){.s = s, .m = m, .left = left, .to = NEVER, .least = NEVER, .depth = s->vocab->ordinary.max_length + 2};
-    w->words = store_alloc(s, s->vocab->words * sizeof *w->words);
+    *w = (walker){.s = s, .m = m, .left = left, .to = NEVER, .least = NEVER};
+    w->depth = s->vocab->ordinary.max_length + 2;
     w->path = store_alloc(s, w->depth * sizeof *w->path);
-    w->ends = store_alloc(s, w->depth * sizeof *w->ends);
-    w->on_loop = store_alloc(s, w->depth * sizeof *w->on_loop);
-    return w->words != NULL && w->path != NULL && w->ends != NULL && w->on_loop != NULL;
+    return w->path != NULL;
 }
 
 static void walker_free(walker *w) {
     store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
     store_free(w->s, w->path, w->depth * sizeof *w->path);
-    store_free(w->s, w->ends, w->depth * sizeof *w->ends);
-    store_free(w->s, w->on_loop, w->depth * sizeof *w->on_loop);
 }
 
-static bool lets_through(walker *w, uint64_t need) {
+static void note(walker *w, uint64_t need) {
     if (need < w->least) w->least = need;
     if (need <= w->left) {
         if (need > w->from) w->from = need;
-        return true;
+    } else {
+        if (need < w->to) w->to = need;
+        w->refused = true;
     }
-    if (need < w->to) w->to = need;
-    w->refused = true;
-    return false;
 }
 
 static bool need_recently(walker *w, const set *at, uint64_t *need) {
-    uint32_t k = (uint32_t)((uintptr_t)at / sizeof(set)) % RECENT;
+    uint32_t k = (uint32_t)((uintptr_t)at >> 6) % RECENT;
     if (w->recent[k].at != at) {
         if (!need_of(w->s, w->m, at, &w->recent[k].need)) return false;
         w->recent[k].at = at;
@@ -375,48 +376,70 @@ static bool need_recently(walker *w, const set *at, uint64_t *need) {
     return true;
 }
 
-/* The tokens that end at a node, after which the text is at `to`. */
-static bool judge_node(walker *w, uint32_t node, const set *to) {
+/* The tokens that end at the nodes first .. end, after all of which the text is at `to`. */
+static bool judge(walker *w, uint32_t first, uint32_t end, const set *to) {
     const trie *t = &w->s->vocab->ordinary;
-    uint32_t token = content_token(w->m, t, node);
-    if (token == TRIE_NO_TOKEN) return true;
+    while (first < end && content_token(w->m, t, first) == TRIE_NO_TOKEN) first++;
+    if (first == end) return true;
     uint64_t need;
     if (!need_recently(w, to, &need)) return false;
-    if (!lets_through(w, need)) return true;
-    for (; token != TRIE_NO_TOKEN; token = t->next_same[token]) bit_set(w->words, token);
+    if (w->words == NULL) note(w, need);
+    for (; w->words != NULL && need <= w->left && first < end; first++)
+        for (uint32_t token = t->nodes[first].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+            bit_set(w->words, token);
     return true;
 }
 
-/* All tokens that match through their bytes; those made of loop characters only are settled already. */
-static bool walk_bytes(walker *w, set *from, const loop *l) {
+static bool arrive(walker *w, place *p) {
+    const loop *l = set_loop(w->s, p->at);
+    if (l == NULL) return false;
+    if (!l->is_loop) return true;
+    p->loop = l;
+    p->home = p->at;
+    return true;
+}
+
+/* All tokens that match through their bytes.  Where a loop goes on over a whole subtree, its tokens end at home. */
+static bool walk_bytes(walker *w, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     const uint64_t *classes = w->s->vocab->index.classes;
     uint32_t depth = 0, i = 1;
-    set *at = from;
-    bool on_loop = l->is_loop;
-    w->ends[0] = t->nodes[0].size;
+    place p = {.at = from, .end = t->nodes[0].size};
+    if (!arrive(w, &p)) return false;
+    if (p.loop != NULL && w->words != NULL) {
+        uint64_t need;
+        if (!need_recently(w, from, &need)) return false;
+        if (need <= w->left) loop_tokens(w->s, p.loop, UINT64_MAX, w->words);
+        p.settled = true;
+    }
     for (;;) {
-        while (i == w->ends[depth] && depth > 0) {
-            at = w->path[--depth];
-            on_loop = w->on_loop[depth];
-        }
-        if (i == w->ends[depth]) return true;
-        uint32_t byte = t->nodes[i].byte, size = t->nodes[i].size;
-        if ((on_loop && (classes[i] & l->others) == 0) || !byteset_has(&at->allow, byte)) {
-            i += size;
+        while (i == p.end && depth > 0) p = w->path[--depth];
+        if (i == p.end) return true;
+        uint32_t byte = t->nodes[i].byte, end = i + t->nodes[i].size;
+        if (p.loop != NULL && (classes[i] & p.loop->others) == 0) {
+            if (!p.settled && !judge(w, i, end, p.home)) return false;
+            i = end;
             continue;
         }
-        set *next = set_step(w->s, at, byte);
-        if (next == NULL || !judge_node(w, i, next)) return false;
-        if (size == 1 || byteset_empty(&next->allow)) {
-            i += size;
+        if (!byteset_has(&p.at->allow, byte)) {
+            i = end;
             continue;
         }
-        w->path[depth] = at;
-        w->on_loop[depth] = on_loop;
-        w->ends[++depth] = i + size;
-        on_loop = on_loop && (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8);
-        at = next;
+        set *next = set_step(w->s, p.at, byte);
+        if (next == NULL || !judge(w, i, i + 1, next)) return false;
+        if (i + 1 == end || byteset_empty(&next->allow)) {
+            i = end;
+            continue;
+        }
+        w->path[depth++] = p;
+        bool stays = p.loop != NULL && (byte < 128 ? byteset_has(&p.loop->ascii, byte) : p.loop->utf8);
+        if (!stays) {
+            p.loop = NULL;
+            p.settled = false;
+        }
+        p.at = next;
+        p.end = end;
+        if (!stays && !arrive(w, &p)) return false;
         i++;
     }
 }
@@ -433,20 +456,18 @@ static bool walk_tokens(walker *w, const set *from) {
             const token_edge *edge = &it->state->tokens[e];
             if (bit_get(w->m->stop, edge->token) || edge->token >= w->s->vocab->n_tokens) continue;
             cost whole = cost_then(cost_of(w->m, edge->to, it->reg), after);
-            if (lets_through(w, tokens_least(whole.end, whole.stop))) bit_set(w->words, edge->token);
+            uint64_t need = tokens_least(whole.end, whole.stop);
+            if (w->words == NULL)
+                note(w, need);
+            else if (need <= w->left)
+                bit_set(w->words, edge->token);
         }
     }
     pthread_mutex_unlock(&w->m->lock);
     return known;
 }
 
-static bool walk(walker *w, set *at) {
-    const loop *l = set_loop(w->s, at);
-    uint64_t need;
-    if (l == NULL || !need_of(w->s, w->m, at, &need)) return false;
-    if (l->is_loop && lets_through(w, need)) loop_tokens(w->s, l, UINT64_MAX, w->words);
-    return walk_bytes(w, at, l) && walk_tokens(w, at);
-}
+static bool walk(walker *w, set *at) { return walk_bytes(w, at) && walk_tokens(w, at); }
 
 static const band *find_band(measure *m, const set *at, uint64_t left) {
     pthread_mutex_lock(&m->lock);
@@ -457,20 +478,24 @@ static const band *find_band(measure *m, const set *at, uint64_t left) {
     return b;
 }
 
-/* Two threads may make the same band: then there are two, and the first is used. */
+/* Two threads may make the same band: then there are two, and the later one is used. */
 static const band *make_band(store *s, measure *m, set *at, uint64_t left) {
     walker w;
+    uint64_t need;
     band *b = store_alloc(s, sizeof *b);
-    bool fine = walker_init(&w, s, m, left) && b != NULL && walk(&w, at);
+    bool fine = walker_init(&w, s, m, left) && b != NULL && need_of(s, m, at, &need) && walk(&w, at);
     if (fine) *b = (band){.from = w.from, .to = w.to};
-    if (fine && w.refused) fine = (b->row = row_intern(s, w.words)) != NULL;
+    if (fine && w.refused) {
+        w.words = store_alloc(s, s->vocab->words * sizeof *w.words);
+        fine = w.words != NULL && walk(&w, at) && (b->row = row_intern(s, w.words)) != NULL;
+    }
     walker_free(&w);
     if (!fine) {
         store_free(s, b, sizeof *b);
         return NULL;
     }
     pthread_mutex_lock(&m->lock);
-    set_need *n = find_set(m, at); /* the walk has asked for it */
+    set_need *n = find_set(m, at);
     b->next = n->bands;
     n->bands = b;
     pthread_mutex_unlock(&m->lock);
@@ -479,6 +504,12 @@ static const band *make_band(store *s, measure *m, set *at, uint64_t left) {
 
 int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out) {
     const band *b = find_band(m, at, left);
+    if (b == NULL) {
+        set *canonical = set_canonical(s, at); /* all that a token can reach needs the same from there */
+        if (canonical == NULL) return STE_ERR_NO_MEMORY;
+        if ((canonical->flags & SET_OPEN) == 0) at = canonical;
+        b = find_band(m, at, left);
+    }
     if (b == NULL) b = make_band(s, m, at, left);
     if (b == NULL) return STE_ERR_NO_MEMORY;
     *out = b->row != NULL ? b->row : mask_row(s, at);

@@ -17,7 +17,8 @@
  * store share it.  Time: MAX_LOOKS per state at most, once per rule. */
 #include "budget.h"
 
-#define MAX_LOOKS 1024
+#define MAX_LOOKS 512
+#define MAX_WIDE 64
 #define MAX_BYTES (UINT64_C(1) << 30) /* of scratch */
 #define NO_NODE UINT32_MAX
 
@@ -161,10 +162,12 @@ static void take(costing *c, uint32_t from, uint32_t base, uint32_t node, const 
 /* Steps by longer tokens, as far as MAX_LOOKS goes. */
 static void add_walk(costing *c, uint32_t from, uint32_t base) {
     const trie *t = &c->s->vocab->ordinary;
-    uint32_t looks = 0;
-    for (uint32_t byte = 0; byte < 256 && looks < MAX_LOOKS; byte++) {
+    const state *first = c->nodes.at[from];
+    uint32_t looks = 0, wide = 0;
+    for (int i = 0; i < 4; i++) wide += (uint32_t)__builtin_popcountll(first->allow.w[i]);
+    for (uint32_t byte = 0; byte < 256 && looks < MAX_LOOKS && wide <= MAX_WIDE; byte++) {
         c->frames.n = 0;
-        if (t->child[byte] != 0) take(c, from, base, t->child[byte], c->nodes.at[from]);
+        if (t->child[byte] != 0 && byteset_has(&first->allow, byte)) take(c, from, base, t->child[byte], c->nodes.at[from]);
         for (; c->frames.n > 0 && looks < MAX_LOOKS; looks++) {
             frame *f = &c->frames.at[c->frames.n - 1];
             if (f->at == f->end) {

@@ -116,6 +116,7 @@ typedef struct waiter {
 #define SET_EXITS 2u     /* the rule under top is complete here */
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
+#define SET_OPEN 16u     /* ... and is COUNT_OPEN */
 
 /* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
 #define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
