@@ -33,7 +33,9 @@ typedef struct set_need {
     uint64_t hash;
     struct set_need *chain;
     const set *at;
-    uint64_t need;
+    uint64_t need;     /* by rules */
+    uint64_t distance; /* need, or the true distance where a search found it (search.c) */
+    bool searched;
     band *bands;
     uint32_t n;
     context contexts[]; /* n, sorted by address like the set's waiters */
@@ -43,11 +45,24 @@ typedef struct set_need {
 
 static size_t measure_size(const store *s) { return sizeof(measure) + s->vocab->words * sizeof(uint32_t); }
 
+/* Are these the vocabulary's stop tokens? */
+static bool is_own(const ste_vocab *v, const measure *m, const uint32_t *stop, uint32_t n_stop) {
+    for (uint32_t i = 0; i < v->n_stop; i++)
+        if (!bit_get(m->stop, v->stop[i])) return false;
+    for (uint32_t i = 0; i < n_stop; i++) {
+        uint32_t k = 0;
+        while (k < v->n_stop && v->stop[k] != stop[i]) k++;
+        if (k == v->n_stop) return false;
+    }
+    return true;
+}
+
 static measure *measure_new(store *s, const uint32_t *stop, uint32_t n_stop) {
     measure *m = store_alloc(s, measure_size(s));
     if (m == NULL) return NULL;
     pthread_mutex_init(&m->lock, NULL);
     for (uint32_t i = 0; i < n_stop; i++) bit_set(m->stop, stop[i]);
+    m->own = is_own(s->vocab, m, stop, n_stop);
     const trie *t = &s->vocab->ordinary;
     for (uint32_t byte = 0; byte < 256; byte++)
         m->single[byte] = t->child[byte] != 0 && content_token(m, t, t->child[byte]) != TRIE_NO_TOKEN;
@@ -128,10 +143,10 @@ void measure_release(store *s, measure *m) {
     pthread_mutex_unlock(&s->grow);
 }
 
-void measures_collect(store *s) {
+void measures_collect(store *s, bool everything) {
     for (measure **at = &s->measures; *at != NULL;) {
         measure *m = *at;
-        if (m->references > 0) {
+        if (m->references > 0 || (m->own && !everything)) {
             forget(s, m, true);
             at = &m->next;
         } else {
@@ -267,6 +282,7 @@ static bool learn_set(store *s, measure *m, const set *at) {
                                after_rule(s, m, it->origin == NULL ? at : it->origin, it->state->rule));
         n->need = tokens_least(n->need, tokens_least(whole.end, whole.stop));
     }
+    n->distance = n->need;
     return true;
 }
 
@@ -303,18 +319,46 @@ static set_need *know_set(store *s, measure *m, const set *at) {
     return fine ? find_set(m, at) : NULL;
 }
 
-static bool need_of(store *s, measure *m, const set *at, uint64_t *need) {
+/* ---- needs; no lock ---- */
+
+int budget_need(store *s, measure *m, const set *at, uint64_t *need) {
     pthread_mutex_lock(&m->lock);
     const set_need *n = know_set(s, m, at);
     if (n != NULL) *need = n->need;
     pthread_mutex_unlock(&m->lock);
-    return n != NULL;
+    return n != NULL ? STE_OK : STE_ERR_NO_MEMORY;
 }
 
-int budget_allows(store *s, measure *m, const set *at, uint64_t left) {
+/* As budget_need; where that is more than `enough` a search may find less. */
+static int find_need(store *s, measure *m, set *at, uint64_t enough, uint64_t *need) {
+    pthread_mutex_lock(&m->lock);
+    set_need *n = know_set(s, m, at);
+    uint64_t by_rules = n == NULL ? 0 : n->need, found = n == NULL ? 0 : n->distance;
+    bool search = by_rules > enough && !n->searched;
+    pthread_mutex_unlock(&m->lock);
+    if (n == NULL) return STE_ERR_NO_MEMORY;
+    if (search) {
+        int code = search_least(s, m, at, by_rules, &found);
+        if (code < 0) return code;
+        pthread_mutex_lock(&m->lock);
+        n->distance = found;
+        n->searched = true;
+        pthread_mutex_unlock(&m->lock);
+    }
+    *need = found;
+    return STE_OK;
+}
+
+/* What the set that a token from `from` leads to needs.  Where there are token edges, a token may lead to a
+ * union of sets, and the needs by rules tell the need of the union (walk_tokens); distances do not. */
+static int need_after(store *s, measure *m, const set *from, set *to, uint64_t enough, uint64_t *need) {
+    return (from->flags & SET_TOKENS) != 0 ? budget_need(s, m, to, need) : find_need(s, m, to, enough, need);
+}
+
+int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left) {
     uint64_t need;
-    if (!need_of(s, m, at, &need)) return STE_ERR_NO_MEMORY;
-    return need <= left;
+    int code = need_after(s, m, from, to, left, &need);
+    return code != STE_OK ? code : need <= left;
 }
 
 /* ---- rows ---- */
@@ -332,6 +376,7 @@ typedef struct place {
 typedef struct walker {
     store *s;
     measure *m;
+    set *start;
     uint32_t *words; /* NULL: find out only how far the answer holds */
     uint64_t left;
     uint64_t from, to, least; /* largest need let through, smallest refused, smallest of all */
@@ -339,13 +384,13 @@ typedef struct walker {
     place *path;
     uint32_t depth; /* deepest */
     struct {
-        const set *at;
+        set *at;
         uint64_t need;
     } recent[RECENT];
 } walker;
 
-static bool walker_init(walker *w, store *s, measure *m, uint64_t left) {
-    *w = (walker){.s = s, .m = m, .left = left, .to = NEVER, .least = NEVER};
+static bool walker_init(walker *w, store *s, measure *m, set *start, uint64_t left) {
+    *w = (walker){.s = s, .m = m, .start = start, .left = left, .to = NEVER, .least = NEVER};
     w->depth = s->vocab->ordinary.max_length + 2;
     w->path = store_alloc(s, w->depth * sizeof *w->path);
     return w->path != NULL;
@@ -366,10 +411,10 @@ static void note(walker *w, uint64_t need) {
     }
 }
 
-static bool need_recently(walker *w, const set *at, uint64_t *need) {
+static bool need_recently(walker *w, set *at, uint64_t *need) {
     uint32_t k = (uint32_t)((uintptr_t)at >> 6) % RECENT;
     if (w->recent[k].at != at) {
-        if (!need_of(w->s, w->m, at, &w->recent[k].need)) return false;
+        if (need_after(w->s, w->m, w->start, at, w->left, &w->recent[k].need) != STE_OK) return false;
         w->recent[k].at = at;
     }
     *need = w->recent[k].need;
@@ -377,7 +422,7 @@ static bool need_recently(walker *w, const set *at, uint64_t *need) {
 }
 
 /* The tokens that end at the nodes first .. end, after all of which the text is at `to`. */
-static bool judge(walker *w, uint32_t first, uint32_t end, const set *to) {
+static bool judge(walker *w, uint32_t first, uint32_t end, set *to) {
     const trie *t = &w->s->vocab->ordinary;
     while (first < end && content_token(w->m, t, first) == TRIE_NO_TOKEN) first++;
     if (first == end) return true;
@@ -400,15 +445,15 @@ static bool arrive(walker *w, place *p) {
 }
 
 /* All tokens that match through their bytes.  Where a loop goes on over a whole subtree, its tokens end at home. */
-static bool walk_bytes(walker *w, set *from) {
+static bool walk_bytes(walker *w) {
     const trie *t = &w->s->vocab->ordinary;
     const uint64_t *classes = w->s->vocab->index.classes;
     uint32_t depth = 0, i = 1;
-    place p = {.at = from, .end = t->nodes[0].size};
+    place p = {.at = w->start, .end = t->nodes[0].size};
     if (!arrive(w, &p)) return false;
     if (p.loop != NULL && w->words != NULL) {
         uint64_t need;
-        if (!need_recently(w, from, &need)) return false;
+        if (!need_recently(w, w->start, &need)) return false;
         if (need <= w->left) loop_tokens(w->s, p.loop, UINT64_MAX, w->words);
         p.settled = true;
     }
@@ -445,7 +490,8 @@ static bool walk_bytes(walker *w, set *from) {
 }
 
 /* By token edges: whatever set the token leads to, it needs what the cheapest of the edges needs. */
-static bool walk_tokens(walker *w, const set *from) {
+static bool walk_tokens(walker *w) {
+    const set *from = w->start;
     if ((from->flags & SET_TOKENS) == 0) return true;
     pthread_mutex_lock(&w->m->lock);
     bool known = know_set(w->s, w->m, from) != NULL;
@@ -467,7 +513,7 @@ static bool walk_tokens(walker *w, const set *from) {
     return known;
 }
 
-static bool walk(walker *w, set *at) { return walk_bytes(w, at) && walk_tokens(w, at); }
+static bool walk(walker *w) { return walk_bytes(w) && walk_tokens(w); }
 
 static const band *find_band(measure *m, const set *at, uint64_t left) {
     pthread_mutex_lock(&m->lock);
@@ -483,11 +529,11 @@ static const band *make_band(store *s, measure *m, set *at, uint64_t left) {
     walker w;
     uint64_t need;
     band *b = store_alloc(s, sizeof *b);
-    bool fine = walker_init(&w, s, m, left) && b != NULL && need_of(s, m, at, &need) && walk(&w, at);
+    bool fine = walker_init(&w, s, m, at, left) && b != NULL && budget_need(s, m, at, &need) == STE_OK && walk(&w);
     if (fine) *b = (band){.from = w.from, .to = w.to};
     if (fine && w.refused) {
         w.words = store_alloc(s, s->vocab->words * sizeof *w.words);
-        fine = w.words != NULL && walk(&w, at) && (b->row = row_intern(s, w.words)) != NULL;
+        fine = w.words != NULL && walk(&w) && (b->row = row_intern(s, w.words)) != NULL;
     }
     walker_free(&w);
     if (!fine) {
@@ -517,11 +563,11 @@ int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out) {
 }
 
 int budget_least(store *s, measure *m, set *at, uint64_t *least) {
-    if (!need_of(s, m, at, least)) return STE_ERR_NO_MEMORY;
-    if (*least == 0) return STE_OK;
-    walker w;
-    bool fine = walker_init(&w, s, m, 0) && walk(&w, at);
-    if (fine) *least = tokens_add(1, w.least);
+    int code = find_need(s, m, at, 0, least);
+    if (code != STE_OK || *least == 0) return code;
+    walker w; /* a token that crosses the border of a rule may come first */
+    bool fine = walker_init(&w, s, m, at, *least) && walk(&w);
+    if (fine) *least = tokens_least(*least, tokens_add(1, w.least));
     walker_free(&w);
     return fine ? STE_OK : STE_ERR_NO_MEMORY;
 }

@@ -67,6 +67,7 @@ typedef struct rule_cost {
 struct measure {
     measure *next;         /* in store->measures, under grow */
     uint32_t references;   /* under grow */
+    bool own;              /* the stop tokens are the vocabulary's */
     pthread_mutex_t lock;  /* for what follows; taken before grow, never after */
     table rules, sets;
     uint64_t run;          /* of cost_rules */
@@ -93,18 +94,23 @@ static inline uint32_t content_token(const measure *m, const trie *t, uint32_t n
 measure *measure_acquire(store *s, const uint32_t *stop, uint32_t n_stop);
 measure *measure_retain(store *s, measure *m);
 void measure_release(store *s, measure *m);
-/* For a collection, between marking and sweeping: forget all sets, and the rules that go. */
-void measures_collect(store *s);
+/* For a collection, between marking and sweeping: forget all sets and the rules that go, and measures that no
+ * matcher has; but keep what is known about rules for the vocabulary's own stop tokens, unless `everything`. */
+void measures_collect(store *s, bool everything);
 void measures_free(store *s); /* no matcher is left */
 
 /* The functions below want the gate held for reading, and no other lock.  They return STE_OK or why not. */
 /* Before any other question about sets of a grammar with this root. */
 int budget_open(store *s, measure *m, const rule *root);
-/* The fewest tokens known to complete the text: one and then the need, or 0; NEVER if no tokens can. */
+int budget_need(store *s, measure *m, const set *at, uint64_t *need); /* by the measure of rules alone */
+/* The fewest tokens known to complete the text; NEVER if no tokens can. */
 int budget_least(store *s, measure *m, set *at, uint64_t *least);
-/* 1: `left` tokens complete the text; 0: not. */
-int budget_allows(store *s, measure *m, const set *at, uint64_t left);
+/* May a token lead from `from` to `to` when `left` more may follow it?  1 or 0. */
+int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left);
 /* The row of `at` when at most `left` tokens may follow the next; stop tokens left out. */
 int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out);
+
+/* search.c: the true distance of a set, if it is less than `below` and near enough.  1: found; 0: not. */
+int search_least(store *s, measure *m, set *from, uint64_t below, uint64_t *distance);
 
 #endif

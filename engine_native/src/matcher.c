@@ -180,10 +180,10 @@ static uint64_t tokens_left(const ste_matcher *m, uint64_t ahead) {
     return m->measure == NULL ? NEVER : m->most > used ? m->most - used : 0;
 }
 
-/* The step, if what is left is enough to complete the text after it.  Stop tokens are free. */
-static outcome within(const ste_matcher *m, outcome o, uint64_t left) {
+/* The step from `from`, if what is left is enough to complete the text after it.  Stop tokens are free. */
+static outcome within(const ste_matcher *m, set *from, outcome o, uint64_t left) {
     if (m->measure == NULL || o.code != 1 || o.stop) return o;
-    int code = left == 0 ? 0 : budget_allows(m->grammar->store, m->measure, o.to, left - 1);
+    int code = left == 0 ? 0 : budget_allows(m->grammar->store, m->measure, from, o.to, left - 1);
     return code == 1 ? o : (outcome){NULL, code, false};
 }
 
@@ -197,7 +197,7 @@ static int push(ste_matcher *m, outcome o) {
 
 int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int code = m->terminated ? 0 : push(m, within(m, step_token(m, current(m), token), tokens_left(m, 0)));
+    int code = m->terminated ? 0 : push(m, within(m, current(m), step_token(m, current(m), token), tokens_left(m, 0)));
     leave(m, true);
     return code;
 }
@@ -205,7 +205,7 @@ int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
 int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
     int code = 0;
-    if (!m->terminated) code = push(m, within(m, step_bytes(m->grammar->store, current(m), bytes, n), tokens_left(m, 0)));
+    if (!m->terminated) code = push(m, within(m, current(m), step_bytes(m->grammar->store, current(m), bytes, n), tokens_left(m, 0)));
     leave(m, true);
     return code;
 }
@@ -215,7 +215,7 @@ static int64_t count_accepted(const ste_matcher *m, const uint32_t *tokens, uint
     bool over = m->terminated;
     uint64_t i = 0;
     for (; i < n && !over; i++) {
-        outcome o = within(m, step_token(m, at, tokens[i]), tokens_left(m, i));
+        outcome o = within(m, at, step_token(m, at, tokens[i]), tokens_left(m, i));
         if (o.code < 0) return o.code;
         if (o.code != 1) break;
         at = o.to;
@@ -535,7 +535,7 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
             }
             seen[c] = 1;
             if (nodes[i].terminated || tokens[c] < 0 || tokens[c] >= (int64_t)s->vocab->size) continue;
-            outcome o = within(m, step_token(m, nodes[i].at, (uint32_t)tokens[c]), tokens_left(m, nodes[i].depth));
+            outcome o = within(m, nodes[i].at, step_token(m, nodes[i].at, (uint32_t)tokens[c]), tokens_left(m, nodes[i].depth));
             if (o.code < 0) {
                 code = o.code;
                 goto done;

@@ -161,7 +161,7 @@ void store_collect(store *s, bool everything) {
     pthread_mutex_lock(&s->grow);
     uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     mark(s);
-    measures_collect(s);
+    measures_collect(s, everything);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL; at = at->chain)
             if (at->mark) prune_set(s, at, everything);

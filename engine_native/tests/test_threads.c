@@ -16,14 +16,14 @@ static const char *const texts[] = {"[12,[abc,[7,[]]],8]", "abcdefgh[ijk[lmnopqr
 typedef struct job {
     ste_compiler *compiler;
     int number;
-    uint32_t rows[2][40][N_WORDS]; /* the masks along both texts */
+    uint32_t rows[2][2][40][N_WORDS]; /* the masks along both texts, without and with a budget */
     int failures;
 } job;
 
 static void *work(void *argument) {
     job *j = argument;
     for (int round = 0; round < ROUNDS; round++) {
-        int k = (round + j->number) % 2;
+        int k = (round + j->number) % 2, budgeted = round / 2 % 2;
         ste_grammar *g = NULL;
         ste_matcher *m = NULL;
         if (ste_compile(j->compiler, STE_KIND_EBNF, grammars[k], strlen(grammars[k]), NULL, &g, NULL) != STE_OK ||
@@ -32,8 +32,9 @@ static void *work(void *argument) {
             return NULL;
         }
         ste_grammar_free(g);
+        if (budgeted && ste_matcher_set_token_budget(m, strlen(texts[k]), NULL) != STE_OK) j->failures++;
         for (size_t i = 0; texts[k][i] != '\0'; i++) {
-            if (ste_matcher_fill(m, j->rows[k][i], N_WORDS) < 0) j->failures++;
+            if (ste_matcher_fill(m, j->rows[budgeted][k][i], N_WORDS) < 0) j->failures++;
             if (ste_matcher_accept_token(m, (uint8_t)texts[k][i]) != 1) j->failures++;
         }
         if (ste_matcher_can_terminate(m) != 1) j->failures++;
