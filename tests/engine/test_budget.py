@@ -439,10 +439,10 @@ def _sample(grammar: Grammar, end: int, budget: int, rng: random.Random) -> list
     tokens: list[int] = []
     while True:
         matcher.fill_bitmask(row)
-        allowed = sorted(tokens_of(row) - {end})
-        if not allowed:
+        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        if set(allowed[:2]) <= {end}:
             break
-        tokens.append(rng.choice(allowed))
+        tokens.append(int(rng.choice(allowed[allowed != end])))
         assert matcher.accept_token(tokens[-1])
     assert len(tokens) <= budget
     assert matcher.can_terminate()
