@@ -107,6 +107,21 @@ def test_least_tokens_counts_what_comes_before_a_stop_token_of_the_grammar() -> 
     assert matcher.is_terminated()
 
 
+def test_least_tokens_before_a_stop_token_of_the_grammar_after_many_others() -> None:
+    text = 'root ::= (x y){300} "z" "</s>" w\nx ::= "x"\ny ::= "y"\nw ::= "w"*'
+    matcher = Matcher(compiler().compile_ebnf(text))
+    assert matcher.least_tokens() == 601
+    assert matcher.accept_bytes(b"xy" * 299 + b"x")
+
+    matcher.set_token_budget(2)
+
+    assert _tokens(matcher) == {ord("y")}
+    assert matcher.accept_token(ord("y"))
+    assert _tokens(matcher) == {ord("z")}
+    assert matcher.accept_token(ord("z"))
+    assert _tokens(matcher) == {STOP}
+
+
 def test_stop_token_in_the_middle_of_the_grammar_is_no_way_out() -> None:
     matcher = Matcher(compiler().compile_ebnf('root ::= "</s>" "a" | "<s>" "<s>" "<s>"'))
 
@@ -277,6 +292,41 @@ def test_batch_and_draft_tree_keep_to_each_budget() -> None:
             assert tokens_of(rows[node]) == (_tokens(fork) if fits else frozenset())
     # with a budget of 3, 4, 5 and 6: nodes 0 1 2, and 3 7, and 4 5 6
     assert found == [8, 3, 5, 8, 8]
+
+
+def _check_every_way(matcher: Matcher, size: int) -> None:
+    """Each token that the mask allows is accepted and no other, and every way ends complete."""
+    allowed, _ = fill(matcher, size)
+    assert allowed == {token for token in range(size) if matcher.validate_tokens([token]) == 1}
+    assert allowed or matcher.can_terminate()
+    for token in allowed:
+        fork = matcher.fork()
+        assert fork.accept_token(token)
+        _check_every_way(fork, size)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ('root ::= a b c d\n', 2),
+        ('root ::= a b | "z"\n', 1),
+        ('root ::= "z" a b c d\n', 3),
+        # from here on a special token may come, and tokens across rules are not counted on
+        ('root ::= "<s>" a b | "z"\n', 1),
+        ('root ::= "<s>" a b c d\n', 5),
+        ('root ::= "z" (a b c d | "<s>" "zzzzzz")\n', 5),
+        ('root ::= "a" "z" | "<s>" "z" | a b c d\n', 2),
+    ],
+)
+def test_every_way_ends_where_tokens_cross_the_borders_of_rules(text: str, least: int) -> None:
+    vocabulary = Vocabulary([b"a", b"b", b"c", b"d", b"z", b"ab", b"cd", b"bc", b"<s>"], special_token_ids=[8])
+    rules = 'a ::= "a"\nb ::= "b"\nc ::= "c"\nd ::= "d"'
+    grammar = Compiler(vocabulary).compile_ebnf(text + rules)
+    assert Matcher(grammar).least_tokens() == least
+    for budget in range(least, least + 6):
+        matcher = Matcher(grammar)
+        matcher.set_token_budget(budget)
+        _check_every_way(matcher, 9)
 
 
 # What undoes it
