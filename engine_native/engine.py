@@ -438,16 +438,17 @@ class Matcher:
         completable with what is left. Such a token exists as long as the text
         is not complete, so whatever is sampled, the output ends whole.
 
-        "Known" is by a measure of tokens (``least_tokens``) that may exceed the
-        true minimum, never fall below it: towards the end of the budget, some
-        tokens are refused after which only tokens across the border of two
-        grammar rules would be short enough. With every single byte in the
-        vocabulary every text can be completed within some budget; otherwise
-        the grammar may need bytes that no token spells.
+        What is known is ``least_tokens``: the true minimum where a short search
+        finds it, else a count that uses no token across the border of two
+        grammar rules. That may be more than the true minimum, never less, so
+        towards the end of a budget a token may be refused from which only such
+        tokens would be short enough; one that fits is always left. With every
+        single byte in the vocabulary each text can be completed within some
+        budget; otherwise no token may spell what a grammar needs.
 
-        The budget is a position: rolled-back tokens come back to it, a fork
-        inherits it, and undoing (``rollback``, ``reset``) the position where it
-        was set removes it. ``accept_bytes`` counts as one token.
+        Rolled-back tokens come back to the budget, a fork inherits it, and
+        undoing (``rollback``, ``reset``) the position where it was set removes
+        it. ``accept_bytes`` counts as one token.
 
         Args:
             n: Tokens that may still come; None removes the budget.

@@ -163,7 +163,8 @@ int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
 #define STE_NO_BUDGET 0xFFFFFFFFFFFFFFFF
 int ste_matcher_set_token_budget(ste_matcher *matcher, uint64_t n, ste_error *err);
 /* The fewest tokens known to complete the text; STE_NO_BUDGET if the vocabulary cannot spell what is missing.
- * It may be more than the true minimum: longer tokens that cross the border of a rule are not counted on. */
+ * The true minimum where a short search finds it; else it may be more, as no token is counted on that crosses the
+ * border of a rule, but never less. */
 int ste_matcher_least_tokens(ste_matcher *matcher, uint64_t *least, ste_error *err);
 /* Bytes that must come next, at most capacity; returns their number. */
 int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);

@@ -8,10 +8,11 @@
  *                     token spelled inside one rule (cost.c)
  *   need of a set     the cheapest way to the end of the text: the cost of an
  *                     item's state, plus that of the state where whoever waits
- *                     for its rule goes on, and so on outwards (budget.c)
+ *                     for its rule goes on, and so on outwards (need.c)
  *
- * Tokens that cross the border of a rule are not counted on, so the need may be
- * more than the true minimum.  It is never less, and it is consistent:
+ * Tokens that cross the border of a rule are not counted on, so a need may be
+ * more than the true minimum, which a search finds where it is near (search.c).
+ * It is never less, and it is consistent:
  *
  *   N1  need 0: the text is complete, or a stop token that the grammar names
  *       completes it;
@@ -19,10 +20,11 @@
  *
  * So a matcher whose need fits its budget always has a token that keeps it so.
  *
- * A stop token is free but ends everything.  Hence two counts: to the end, and
- * to a stop token after which nothing has to follow.
+ * A stop token is free but ends everything.  Hence two counts in a cost: to the
+ * end, and to a stop token after which nothing has to follow.
  *
- * A measure belongs to a store and a set of stop tokens; matchers share it. */
+ * A measure belongs to a store and a set of stop tokens; matchers share it.
+ * What it says about a set depends on nothing else, cached or not. */
 #ifndef STE_BUDGET_H
 #define STE_BUDGET_H
 
@@ -88,7 +90,31 @@ static inline uint32_t content_token(const measure *m, const trie *t, uint32_t n
     return token;
 }
 
-/* ---- needs of sets, and rows (budget.c) ---- */
+/* ---- needs of sets (need.c) ---- */
+
+typedef struct context {
+    const rule *on;
+    cost after; /* once `on` is complete */
+} context;
+
+typedef struct band band;
+struct band {
+    band *next;
+    uint64_t from, to; /* from <= left < to */
+    row *row;          /* NULL: nothing is refused */
+};
+
+typedef struct set_need {
+    uint64_t hash;
+    struct set_need *chain;
+    const set *at;
+    uint64_t need;     /* by rules */
+    uint64_t distance; /* need, or the true distance where a search found it (search.c) */
+    bool searched;
+    band *bands;
+    uint32_t n;
+    context contexts[]; /* n of them, sorted by address like the set's waiters */
+} set_need;
 
 /* The measure for these stop tokens, one reference for the caller; NULL when out of memory. */
 measure *measure_acquire(store *s, const uint32_t *stop, uint32_t n_stop);
@@ -99,18 +125,30 @@ void measure_release(store *s, measure *m);
 void measures_collect(store *s, bool everything);
 void measures_free(store *s); /* no matcher is left */
 
-/* The functions below want the gate held for reading, and no other lock.  They return STE_OK or why not. */
+/* With the measure's lock: what is known about a set, or NULL; the same, learnt if need be (NULL: out of memory);
+ * what follows a rule that began in origin, which is known. */
+set_need *need_find(const measure *m, const set *at);
+set_need *need_known(store *s, measure *m, const set *at);
+cost need_after_rule(const store *s, const measure *m, const set *origin, const rule *r);
+
+/* All that follow want the gate held for reading and no other lock, and return STE_OK or why not. */
+
 /* Before any other question about sets of a grammar with this root. */
-int budget_open(store *s, measure *m, const rule *root);
-int budget_need(store *s, measure *m, const set *at, uint64_t *need); /* by the measure of rules alone */
+int measure_open(store *s, measure *m, const rule *root);
+int need_by_rules(store *s, measure *m, const set *at, uint64_t *need);
+
+/* ---- distances (search.c) ---- */
+
+/* The true distance of a set, if it is less than `below` and near enough.  1: found; 0: not. */
+int search_least(store *s, measure *m, set *from, uint64_t below, uint64_t *distance);
+
+/* ---- budgets (budget.c) ---- */
+
 /* The fewest tokens known to complete the text; NEVER if no tokens can. */
 int budget_least(store *s, measure *m, set *at, uint64_t *least);
 /* May a token lead from `from` to `to` when `left` more may follow it?  1 or 0. */
 int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left);
 /* The row of `at` when at most `left` tokens may follow the next; stop tokens left out. */
 int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out);
-
-/* search.c: the true distance of a set, if it is less than `below` and near enough.  1: found; 0: not. */
-int search_least(store *s, measure *m, set *from, uint64_t below, uint64_t *distance);
 
 #endif

@@ -8,17 +8,20 @@
  *   repeat   a counted repeat needs its minimum times what it repeats
  *
  * each pointing backwards from the state whose cost is settled to those that
- * can use it.  The steps of a state are the single bytes it takes and what a
- * walk over the trie of at most MAX_LOOKS nodes finds; a state with more than
- * that (text, strings) has its way out among the single bytes.  Fewer steps
- * make costs larger, never wrong: every cost is the number of tokens of a text.
+ * can use it.  The steps of a state are the single bytes it takes, and what a
+ * walk over at most MAX_LOOKS nodes of the trie finds.  States that take nearly
+ * everything (text, strings) have their way out among the single bytes, and are
+ * not walked.  Fewer steps make costs larger, never wrong: every cost is the
+ * number of tokens of some text.
  *
  * Cost depends on the rule alone (and what it refers to), so all grammars of a
- * store share it.  Time: MAX_LOOKS per state at most, once per rule. */
+ * store share it.  Measured: 500 tools, 57,000 states and the Qwen3 vocabulary
+ * take 90 ms. */
 #include "budget.h"
 
 #define MAX_LOOKS 512
-#define MAX_WIDE 64
+#define MAX_WIDE 64                   /* first bytes of a state whose longer tokens are looked at */
+#define MAX_WORK UINT64_C(100000000)  /* looks in all: a second or two */
 #define MAX_BYTES (UINT64_C(1) << 30) /* of scratch */
 #define NO_NODE UINT32_MAX
 
@@ -57,6 +60,7 @@ typedef struct costing {
     uint32_t *users; /* first edge that uses a node, + 1 */
     uint32_t *seen;  /* per node: the last state that has a step to it, + 1 */
     uint64_t *end, *stop;
+    uint64_t work;
 } costing;
 
 /* ---- the table of known rules ---- */
@@ -179,6 +183,8 @@ static void add_walk(costing *c, uint32_t from, uint32_t base) {
             take(c, from, base, node, f->from);
         }
     }
+    c->work += looks + 1;
+    if (c->work > MAX_WORK) escape(&c->out, STE_ERR_LIMIT, 0, "too many states");
 }
 
 static void add_tokens(costing *c, uint32_t from, uint32_t base, const token_edge *e) {

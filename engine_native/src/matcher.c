@@ -267,13 +267,17 @@ static int find_least(const ste_matcher *m, measure **out, uint64_t *least) {
     measure *found = measure_acquire(s, m->stop, m->n_stop);
     if (found == NULL) return STE_ERR_NO_MEMORY;
     *least = 0;
-    int code = budget_open(s, found, m->grammar->root);
+    int code = measure_open(s, found, m->grammar->root);
     if (code == STE_OK && !m->terminated) code = budget_least(s, found, current(m), least);
     if (code == STE_OK)
         *out = found;
     else
         measure_release(s, found);
     return code;
+}
+
+static int no_measure(ste_error *err, int code) {
+    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : "token budget");
 }
 
 int ste_matcher_least_tokens(ste_matcher *m, uint64_t *least, ste_error *err) {
@@ -286,7 +290,7 @@ int ste_matcher_least_tokens(ste_matcher *m, uint64_t *least, ste_error *err) {
         *least = n;
     }
     leave(m, true);
-    return code == STE_OK ? STE_OK : fail(err, code, 0, "token budget");
+    return code == STE_OK ? STE_OK : no_measure(err, code);
 }
 
 int ste_matcher_set_token_budget(ste_matcher *m, uint64_t n, ste_error *err) {
@@ -296,7 +300,7 @@ int ste_matcher_set_token_budget(ste_matcher *m, uint64_t n, ste_error *err) {
     uint64_t least = 0;
     int code = n == STE_NO_BUDGET ? STE_OK : find_least(m, &found, &least);
     if (code != STE_OK) {
-        fail(err, code, 0, "token budget");
+        no_measure(err, code);
     } else if (least == NEVER) {
         code = fail(err, STE_ERR_ARGUMENT, 0, "no budget is enough: the vocabulary has no tokens that complete the text");
     } else if (n < least) {

@@ -35,7 +35,7 @@ typedef struct search {
 static int is_complete(search *q, const set *at) {
     if ((at->flags & (SET_ACCEPTING | SET_TOKENS)) != SET_TOKENS) return (at->flags & SET_ACCEPTING) != 0;
     uint64_t need;
-    int code = budget_need(q->s, q->m, at, &need);
+    int code = need_by_rules(q->s, q->m, at, &need);
     return code != STE_OK ? code : need == 0;
 }
 

@@ -308,7 +308,7 @@ def _check_every_way(matcher: Matcher, size: int) -> None:
 @pytest.mark.parametrize(
     ("text", "least"),
     [
-        ('root ::= a b c d\n', 2),
+        ("root ::= a b c d\n", 2),
         ('root ::= a b | "z"\n', 1),
         ('root ::= "z" a b c d\n', 3),
         # from here on a special token may come, and tokens across rules are not counted on
