@@ -13,8 +13,8 @@
 /* ---- needs ---- */
 
 /* The need by rules; where that is more than `enough`, the distance if a search finds it. */
-static int find_need(store *s, measure *m, set *at, uint64_t enough, uint64_t *need) {
-    int code = need_by_rules(s, m, at, need);
+static int find_need(use *u, measure *m, set *at, uint64_t enough, uint64_t *need) {
+    int code = need_by_rules(u->s, m, at, need);
     if (code != STE_OK || *need <= enough) return code;
     pthread_mutex_lock(&m->lock);
     set_need *n = need_find(m, at);
@@ -22,7 +22,7 @@ static int find_need(store *s, measure *m, set *at, uint64_t enough, uint64_t *n
     bool search = !n->searched;
     pthread_mutex_unlock(&m->lock);
     if (search) {
-        code = search_least(s, m, at, *need, &found);
+        code = search_least(u, m, at, *need, &found);
         if (code < 0) return code;
         pthread_mutex_lock(&m->lock);
         n->distance = found;
@@ -35,13 +35,13 @@ static int find_need(store *s, measure *m, set *at, uint64_t enough, uint64_t *n
 
 /* What the set that a token from `from` leads to needs.  Where there are token edges, a token may lead to a
  * union of sets, and the needs by rules tell the need of the union (walk_tokens); distances do not. */
-static int need_after(store *s, measure *m, const set *from, set *to, uint64_t enough, uint64_t *need) {
-    return (from->flags & SET_TOKENS) != 0 ? need_by_rules(s, m, to, need) : find_need(s, m, to, enough, need);
+static int need_after(use *u, measure *m, const set *from, set *to, uint64_t enough, uint64_t *need) {
+    return (from->flags & SET_TOKENS) != 0 ? need_by_rules(u->s, m, to, need) : find_need(u, m, to, enough, need);
 }
 
-int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left) {
+int budget_allows(use *u, measure *m, const set *from, set *to, uint64_t left) {
     uint64_t need;
-    int code = need_after(s, m, from, to, left, &need);
+    int code = need_after(u, m, from, to, left, &need);
     return code != STE_OK ? code : need <= left;
 }
 
@@ -53,11 +53,13 @@ int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left)
 typedef struct place {
     set *at, *home;
     const loop *loop; /* NULL: no loop */
+    uint64_t leaving; /* classes of bytes that are not on it */
     uint32_t end;     /* of the subtree */
     bool settled;     /* all characters so far are the loop's: loop_tokens has those tokens */
 } place;
 
 typedef struct walker {
+    use *u;
     store *s;
     measure *m;
     set *start;
@@ -67,14 +69,17 @@ typedef struct walker {
     bool refused;
     place *path;
     uint32_t depth; /* deepest */
+    const leavers *leavers; /* of the last loop, and the classes of its place */
+    uint64_t leaving;
     struct {
         set *at;
         uint64_t need;
     } recent[RECENT];
 } walker;
 
-static bool walker_init(walker *w, store *s, measure *m, set *start, uint64_t left) {
-    *w = (walker){.s = s, .m = m, .start = start, .left = left, .to = NEVER, .least = NEVER};
+static bool walker_init(walker *w, use *u, measure *m, set *start, uint64_t left) {
+    store *s = u->s;
+    *w = (walker){.u = u, .s = s, .m = m, .start = start, .left = left, .to = NEVER, .least = NEVER};
     w->depth = s->vocab->ordinary.max_length + 2;
     w->path = store_alloc(s, w->depth * sizeof *w->path);
     return w->path != NULL;
@@ -98,7 +103,7 @@ static void note(walker *w, uint64_t need) {
 static bool need_recently(walker *w, set *at, uint64_t *need) {
     uint32_t k = (uint32_t)((uintptr_t)at >> 6) % RECENT;
     if (w->recent[k].at != at) {
-        if (need_after(w->s, w->m, w->start, at, w->left, &w->recent[k].need) != STE_OK) return false;
+        if (need_after(w->u, w->m, w->start, at, w->left, &w->recent[k].need) != STE_OK) return false;
         w->recent[k].at = at;
     }
     *need = w->recent[k].need;
@@ -120,11 +125,14 @@ static bool judge(walker *w, uint32_t first, uint32_t end, set *to) {
 }
 
 static bool arrive(walker *w, place *p) {
-    const loop *l = set_loop(w->s, p->at);
+    const loop *l = set_loop(w->u, p->at);
     if (l == NULL) return false;
     if (!l->is_loop) return true;
     p->loop = l;
     p->home = p->at;
+    if (w->leavers != l->leavers) w->leaving = leavers_classes(&l->ascii, l->utf8);
+    w->leavers = l->leavers;
+    p->leaving = w->leaving;
     return true;
 }
 
@@ -145,7 +153,7 @@ static bool walk_bytes(walker *w) {
         while (i == p.end && depth > 0) p = w->path[--depth];
         if (i == p.end) return true;
         uint32_t byte = t->nodes[i].byte, end = i + t->nodes[i].size;
-        if (p.loop != NULL && (classes[i] & p.loop->others) == 0) {
+        if (p.loop != NULL && (classes[i] & p.leaving) == 0) {
             if (!p.settled && !judge(w, i, end, p.home)) return false;
             i = end;
             continue;
@@ -154,7 +162,7 @@ static bool walk_bytes(walker *w) {
             i = end;
             continue;
         }
-        set *next = set_step(w->s, p.at, byte);
+        set *next = set_step(w->u, p.at, byte);
         if (next == NULL || !judge(w, i, i + 1, next)) return false;
         if (i + 1 == end || byteset_empty(&next->allow)) {
             i = end;
@@ -184,13 +192,13 @@ static bool walk_tokens(walker *w) {
         cost after = need_after_rule(w->s, w->m, it->origin == NULL ? from : it->origin, it->state->rule);
         for (uint32_t e = 0; e < it->state->n_tokens; e++) {
             const token_edge *edge = &it->state->tokens[e];
-            if (bit_get(w->m->stop, edge->token) || edge->token >= w->s->vocab->n_tokens) continue;
+            if (!has_content(w->s, w->m, edge)) continue;
             cost whole = cost_then(cost_of(w->m, edge->to, it->reg), after);
             uint64_t need = tokens_least(whole.end, whole.stop);
             if (w->words == NULL)
                 note(w, need);
             else if (need <= w->left)
-                bit_set(w->words, edge->token);
+                bits_set_range(w->words, edge->lo, edge->hi);
         }
     }
     pthread_mutex_unlock(&w->m->lock);
@@ -209,11 +217,12 @@ static const band *find_band(measure *m, const set *at, uint64_t left) {
 }
 
 /* Two threads may make the same band: then there are two, and the later one is used. */
-static const band *make_band(store *s, measure *m, set *at, uint64_t left) {
+static const band *make_band(use *u, measure *m, set *at, uint64_t left) {
+    store *s = u->s;
     walker w;
     uint64_t need;
     band *b = store_alloc(s, sizeof *b);
-    bool fine = walker_init(&w, s, m, at, left) && b != NULL && need_by_rules(s, m, at, &need) == STE_OK && walk(&w);
+    bool fine = walker_init(&w, u, m, at, left) && b != NULL && need_by_rules(s, m, at, &need) == STE_OK && walk(&w);
     if (fine) *b = (band){.from = w.from, .to = w.to};
     if (fine && w.refused) {
         w.words = store_alloc(s, s->vocab->words * sizeof *w.words);
@@ -232,26 +241,26 @@ static const band *make_band(store *s, measure *m, set *at, uint64_t left) {
     return b;
 }
 
-int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out) {
+int budget_row(use *u, measure *m, set *at, uint64_t left, const row **out) {
     const band *b = find_band(m, at, left);
     if (b == NULL) {
-        set *canonical = set_canonical(s, at); /* all that a token can reach needs the same from there */
-        if (canonical == NULL) return STE_ERR_NO_MEMORY;
+        set *canonical = set_canonical(u, at); /* all that a token can reach needs the same from there */
+        if (canonical == NULL) return u->code;
         if ((canonical->flags & SET_OPEN) == 0) at = canonical;
         b = find_band(m, at, left);
     }
-    if (b == NULL) b = make_band(s, m, at, left);
-    if (b == NULL) return STE_ERR_NO_MEMORY;
-    *out = b->row != NULL ? b->row : mask_row(s, at);
-    return *out == NULL ? STE_ERR_NO_MEMORY : STE_OK;
+    if (b == NULL) b = make_band(u, m, at, left);
+    if (b == NULL) return u->code;
+    *out = b->row != NULL ? b->row : mask_row(u, at);
+    return *out == NULL ? u->code : STE_OK;
 }
 
-int budget_least(store *s, measure *m, set *at, uint64_t *least) {
-    int code = find_need(s, m, at, 0, least);
+int budget_least(use *u, measure *m, set *at, uint64_t *least) {
+    int code = find_need(u, m, at, 0, least);
     if (code != STE_OK || *least == 0) return code;
     walker w; /* a token that crosses the border of a rule may come first */
-    bool fine = walker_init(&w, s, m, at, NEVER) && walk(&w);
+    bool fine = walker_init(&w, u, m, at, NEVER) && walk(&w);
     if (fine) *least = tokens_least(*least, tokens_add(1, w.least));
     walker_free(&w);
-    return fine ? STE_OK : STE_ERR_NO_MEMORY;
+    return fine ? STE_OK : u->code;
 }

@@ -63,6 +63,7 @@ typedef struct rule_cost {
     const rule *rule;
     uint64_t run;    /* scratch of cost_rules: `node`, the number of the first state, is of this run */
     uint32_t node;
+    cost each;       /* of a repeat: what is repeated */
     cost states[];
 } rule_cost;
 
@@ -78,10 +79,12 @@ struct measure {
 };
 
 /* Learn the costs of root and of every rule it reaches; STE_OK or why not.  Wants the lock. */
-int cost_rules(store *s, measure *m, const rule *root);
+int cost_rules(use *u, measure *m, rule *root);
 /* Cost of an item's state; its rule must be known.  Wants the lock. */
 cost cost_of(const measure *m, const state *st, uint64_t reg);
 void cost_free(store *s, rule_cost *c);
+/* Is one of the edge's tokens no stop token? */
+bool has_content(const store *s, const measure *m, const token_edge *e);
 
 /* A token that ends at this trie node and is no stop token, with others after it on its chain; or none. */
 static inline uint32_t content_token(const measure *m, const trie *t, uint32_t node) {
@@ -134,21 +137,21 @@ cost need_after_rule(const store *s, const measure *m, const set *origin, const 
 /* All that follow want the gate held for reading and no other lock, and return STE_OK or why not. */
 
 /* Before any other question about sets of a grammar with this root. */
-int measure_open(store *s, measure *m, const rule *root);
+int measure_open(use *u, measure *m, rule *root);
 int need_by_rules(store *s, measure *m, const set *at, uint64_t *need);
 
 /* ---- distances (search.c) ---- */
 
 /* The true distance of a set, if it is less than `below` and near enough.  1: found; 0: not. */
-int search_least(store *s, measure *m, set *from, uint64_t below, uint64_t *distance);
+int search_least(use *u, measure *m, set *from, uint64_t below, uint64_t *distance);
 
 /* ---- budgets (budget.c) ---- */
 
 /* The fewest tokens known to complete the text; NEVER if no tokens can. */
-int budget_least(store *s, measure *m, set *at, uint64_t *least);
+int budget_least(use *u, measure *m, set *at, uint64_t *least);
 /* May a token lead from `from` to `to` when `left` more may follow it?  1 or 0. */
-int budget_allows(store *s, measure *m, const set *from, set *to, uint64_t left);
+int budget_allows(use *u, measure *m, const set *from, set *to, uint64_t left);
 /* The row of `at` when at most `left` tokens may follow the next; stop tokens left out. */
-int budget_row(store *s, measure *m, set *at, uint64_t left, const row **out);
+int budget_row(use *u, measure *m, set *at, uint64_t left, const row **out);
 
 #endif

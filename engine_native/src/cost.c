@@ -47,6 +47,7 @@ typedef struct last_token {
 
 typedef struct costing {
     store *s;
+    use *u;
     measure *m;
     arena mem;
     escape_point out;
@@ -92,13 +93,25 @@ cost cost_of(const measure *m, const state *st, uint64_t reg) {
     if (reg == COUNT_OPEN) return (cost){NEVER, NEVER};
     uint64_t missing = reg != COUNT_FREE && reg < r->min ? r->min - reg : 0;
     bool more = r->max == REPEAT_INFINITE || reg == COUNT_FREE || reg < r->max;
-    return cost_times(find_rule(m, r->repeated)->states[0], missing, more);
+    return cost_times(find_rule(m, r)->each, missing, more);
 }
 
 /* ---- which rules ---- */
 
+/* The rule that stands in sets for r, built if it is not yet. */
+static const rule *stands_for(costing *c, rule *r) {
+    if (r->kind != RULE_NAMED) return r;
+    pthread_mutex_lock(&c->s->grow);
+    bool built = r->repeated != NULL || name_build(c->u, r);
+    const rule *found = r->repeated;
+    pthread_mutex_unlock(&c->s->grow);
+    if (!built) escape(&c->out, c->u->code, 0, "rule");
+    return found;
+}
+
 /* Number of a rule's first state; a rule that is met for the first time joins. */
-static uint32_t node_of(costing *c, const rule *r) {
+static uint32_t node_of(costing *c, rule *referenced) {
+    const rule *r = stands_for(c, referenced);
     measure *m = c->m;
     rule_cost *found = find_rule(m, r);
     if (found != NULL && found->run == m->run) return found->node;
@@ -123,7 +136,7 @@ static uint32_t node_of(costing *c, const rule *r) {
 }
 
 /* The one place that visits every rule the root reaches. */
-static void reach_rules(costing *c, const rule *root) {
+static void reach_rules(costing *c, rule *root) {
     node_of(c, root);
     for (uint32_t i = 0; i < c->fresh.n; i++) {
         const rule *r = c->fresh.at[i]->rule;
@@ -189,10 +202,12 @@ static void add_walk(costing *c, uint32_t from, uint32_t base) {
 
 static void add_tokens(costing *c, uint32_t from, uint32_t base, const token_edge *e) {
     uint32_t to = base + (uint32_t)(e->to - e->to->rule->states);
-    if (bit_get(c->m->stop, e->token))
+    if (has_content(c->s, c->m, e)) add_step(c, from, to);
+    for (uint32_t token = e->lo; token <= e->hi; token++) {
+        if (!bit_get(c->m->stop, token)) continue;
         vec_push(&c->mem, &c->stops, (last_token){from, to});
-    else if (e->token < c->s->vocab->n_tokens)
-        add_step(c, from, to);
+        break;
+    }
 }
 
 static void add_state(costing *c, uint32_t from, uint32_t base) {
@@ -286,7 +301,7 @@ static void settle_all(costing *c) {
     settle(c, c->stop);
 }
 
-static void run(costing *c, const rule *root) {
+static void run(costing *c, rule *root) {
     if (setjmp(c->out.env) != 0) return;
     reach_rules(c, root);
     uint32_t n = c->nodes.n;
@@ -296,14 +311,23 @@ static void run(costing *c, const rule *root) {
     c->stop = arena_alloc(&c->mem, n, sizeof *c->stop);
     add_edges(c);
     settle_all(c);
-    for (uint32_t i = 0; i < c->fresh.n; i++)
-        for (uint32_t k = 0; k < c->fresh.at[i]->rule->n_states; k++)
-            c->fresh.at[i]->states[k] = cost_at(c, c->fresh.at[i]->node + k);
+    for (uint32_t i = 0; i < c->fresh.n; i++) {
+        rule_cost *rc = c->fresh.at[i];
+        for (uint32_t k = 0; k < rc->rule->n_states; k++) rc->states[k] = cost_at(c, rc->node + k);
+        if (rc->rule->repeated != NULL) rc->each = cost_at(c, node_of(c, rc->rule->repeated));
+    }
 }
 
-int cost_rules(store *s, measure *m, const rule *root) {
+bool has_content(const store *s, const measure *m, const token_edge *e) {
+    for (uint32_t token = e->lo; token <= e->hi && token < s->vocab->n_tokens; token++)
+        if (!bit_get(m->stop, token)) return true;
+    return false;
+}
+
+int cost_rules(use *u, measure *m, rule *root) {
+    store *s = u->s;
     if (find_rule(m, root) != NULL) return STE_OK;
-    costing c = {.s = s, .m = m};
+    costing c = {.s = s, .u = u, .m = m};
     arena_init(&c.mem, &s->allocator, &c.out, MAX_BYTES);
     m->run++;
     run(&c, root);

@@ -1,6 +1,7 @@
 /* json_text.c - see json_text.h. */
 #include "json_text.h"
 
+#include "fsm_product.h"
 #include "utf8.h"
 
 static const char short_from[] = "\"\\\b\f\n\r\t", short_to[] = "\"\\bfnrt";

@@ -28,6 +28,9 @@ struct ste_matcher {
     measure *measure;     /* NULL: no budget */
     uint64_t most;        /* with a budget: tokens there may be in all */
     uint32_t budgeted_at; /* n_steps when it was set */
+    int failed;     /* STE_OK, or the limit or lack of memory that ended it */
+    use use;
+    uint64_t bytes; /* of the sets in steps, where one differs from the one before */
     _Atomic bool busy;
 };
 

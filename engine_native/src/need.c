@@ -138,9 +138,9 @@ void measures_free(store *s) {
     }
 }
 
-int measure_open(store *s, measure *m, const rule *root) {
+int measure_open(use *u, measure *m, rule *root) {
     pthread_mutex_lock(&m->lock);
-    int code = cost_rules(s, m, root);
+    int code = cost_rules(u, m, root);
     pthread_mutex_unlock(&m->lock);
     return code;
 }

@@ -5,8 +5,8 @@
  * between here and the end: choices, constants, short patterns.
  *
  * Let k be the true distance of S.  It is *found* if every set less than k
- * tokens away from S is plain (no counters, no token edges, not too many
- * tokens) and walking the trie in all of them looks at no more than MAX_LOOKS
+ * tokens away from S is plain (no counters, no token edges, few items and
+ * not too many tokens) and walking the trie in all of them looks at no more than MAX_LOOKS
  * nodes.  Otherwise the measure stands.  This keeps the measure consistent
  * (N2): if S is found at distance k, a token leads to a set at distance k - 1,
  * whose surroundings are part of those of S, so it is found as well.  Hence
@@ -14,6 +14,7 @@
 #include "budget.h"
 
 #define MAX_LOOKS 1024
+#define MAX_ITEMS 256 /* of a set that is stepped: ambiguity makes large ones */
 #define MAX_SUBTREES (64 * MAX_LOOKS) /* nodes below the first bytes of a set: more cannot be worth a walk */
 #define SLOTS (4 * MAX_LOOKS)
 
@@ -23,7 +24,7 @@ typedef struct place {
 } place;
 
 typedef struct search {
-    store *s;
+    use *u;
     measure *m;
     set **queue, **slots; /* all sets met; their table */
     place *path;
@@ -35,7 +36,7 @@ typedef struct search {
 static int is_complete(search *q, const set *at) {
     if ((at->flags & (SET_ACCEPTING | SET_TOKENS)) != SET_TOKENS) return (at->flags & SET_ACCEPTING) != 0;
     uint64_t need;
-    int code = need_by_rules(q->s, q->m, at, &need);
+    int code = need_by_rules(q->u->s, q->m, at, &need);
     return code != STE_OK ? code : need == 0;
 }
 
@@ -51,16 +52,17 @@ static int meet(search *q, set *at) {
 }
 
 static bool is_plain(const search *q, const set *at) {
-    const trie *t = &q->s->vocab->ordinary;
+    const trie *t = &q->u->s->vocab->ordinary;
     uint32_t below = 0;
     for (uint32_t byte = 0; byte < 256; byte++)
         if (t->child[byte] != 0 && byteset_has(&at->allow, byte)) below += t->nodes[t->child[byte]].size;
-    return (at->flags & (SET_REGISTERS | SET_TOKENS)) == 0 && below <= MAX_SUBTREES;
+    return (at->flags & (SET_REGISTERS | SET_TOKENS)) == 0 && at->n_scan + at->n_waiters <= MAX_ITEMS &&
+           below <= MAX_SUBTREES;
 }
 
-/* Meet what every token leads to from here.  1: done; 0: too many looks; negative: out of memory. */
+/* Meet what every token leads to from here.  1: done; 0: too many looks; negative: failed. */
 static int expand(search *q, set *from) {
-    const trie *t = &q->s->vocab->ordinary;
+    const trie *t = &q->u->s->vocab->ordinary;
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t child = t->child[byte], depth = 0;
         if (child == 0 || !byteset_has(&from->allow, byte)) continue;
@@ -73,8 +75,8 @@ static int expand(search *q, set *from) {
             p->i = end;
             if (++q->looks > MAX_LOOKS) return 0;
             if (!byteset_has(&p->at->allow, t->nodes[i].byte)) continue;
-            set *next = set_step(q->s, p->at, t->nodes[i].byte);
-            if (next == NULL) return STE_ERR_NO_MEMORY;
+            set *next = set_step(q->u, p->at, t->nodes[i].byte);
+            if (next == NULL) return q->u->code;
             if (content_token(q->m, t, i) != TRIE_NO_TOKEN) {
                 int code = meet(q, next);
                 if (code != STE_OK) return code;
@@ -100,8 +102,9 @@ static int run(search *q, set *from, uint64_t below, uint64_t *distance) {
     return 0;
 }
 
-int search_least(store *s, measure *m, set *from, uint64_t below, uint64_t *distance) {
-    search q = {.s = s, .m = m};
+int search_least(use *u, measure *m, set *from, uint64_t below, uint64_t *distance) {
+    store *s = u->s;
+    search q = {.u = u, .m = m};
     size_t depth = s->vocab->ordinary.max_length + 2;
     q.queue = store_alloc(s, (MAX_LOOKS + 1) * sizeof *q.queue);
     q.slots = store_alloc(s, SLOTS * sizeof *q.slots);

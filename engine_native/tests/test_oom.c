@@ -19,6 +19,10 @@ static const struct {
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90} | \"true\" \"<|x|>\"?",
      "(abc)xx", 7},
     {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"enum\":[1,true,\"ab\"]},\"minItems\":2}", "[1,true]", 8},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
+     "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
+     "go <a>\"x\"</a> on", 16},
 };
 
 /* Runs one scenario with the allocation `fail_at` failing; true if it went through. */

@@ -15,6 +15,8 @@ from engine_native import (
     Compiler,
     EngineError,
     Grammar,
+    LimitError,
+    Limits,
     Matcher,
     Vocabulary,
     allocate_bitmask,
@@ -437,6 +439,27 @@ def test_budget_lives_through_collections() -> None:
     del matcher, grammar
     own.clear_cache()
     assert own.stats()["rules"] == own.stats()["sets"] == own.stats()["rows"] == 0
+
+
+def test_limit_of_matching_met_under_a_budget_fails_this_matcher_calmly() -> None:
+    limits = Limits(match_items=300_000, match_items_per_token=1)
+    own = Compiler(compiler().vocabulary, limits=limits)
+    matcher = Matcher(own.compile_regex("((((a{1,100}b?){1,100}c?){1,100}d?){1,100}e?){1,100}"))
+    other = Matcher(own.compile_regex("a+"))
+    matcher.set_token_budget(2000)
+    other.set_token_budget(2)
+
+    steps = 0
+    while _tokens(matcher) != {STOP} and matcher.accept_token(ord("a")):
+        steps += 1
+
+    assert 0 < steps < 1000
+    assert isinstance(matcher.error, LimitError)
+    assert _tokens(matcher) == {STOP}
+    assert matcher.validate_tokens([ord("a")]) == 0
+    assert other.accept_tokens([ord("a")] * 3) == 2
+    matcher.rollback(1)
+    assert matcher.error is None
 
 
 # Real tools
