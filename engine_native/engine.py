@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import orjson
 
 from engine_native._ffi import ffi, lib
@@ -122,18 +123,15 @@ class Vocabulary:
         size = len(tokens) if vocab_size is None else vocab_size
         if size < len(tokens):
             raise ValueError(f"vocab_size {size} is less than the {len(tokens)} tokens")
-        offsets = ffi.new("uint64_t[]", len(tokens) + 1)
-        total = 0
-        for i, token in enumerate(tokens):
-            total += len(token)
-            offsets[i + 1] = total
+        offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=offsets[1:])
         data = b"".join(tokens)
         special = _ids(special_token_ids, size, "special token")
         stop = _ids(stop_token_ids, size, "stop token")
         out, err = ffi.new("ste_vocab **"), ffi.new("ste_error *")
         code = lib.ste_vocab_new(
             ffi.from_buffer("uint8_t[]", data),
-            offsets,
+            ffi.from_buffer("uint64_t[]", offsets),
             len(tokens),
             size,
             special,
@@ -159,8 +157,7 @@ class Vocabulary:
         ``vocab_size`` larger than the file's vocabulary pads it with ids that
         are never allowed (models often have more logits than tokens).
         """
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = orjson.loads(pathlib.Path(path).read_bytes())
         return cls._from_document(document, vocab_size, stop_token_ids)
 
     @classmethod
@@ -175,7 +172,7 @@ class Vocabulary:
         backend = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", None)
         if backend is None or not hasattr(backend, "to_str"):
             raise ValueError(f"{type(tokenizer).__name__} has no fast tokenizer behind it")
-        return cls._from_document(json.loads(backend.to_str()), vocab_size, stop_token_ids)
+        return cls._from_document(orjson.loads(backend.to_str()), vocab_size, stop_token_ids)
 
     @classmethod
     def _from_document(
@@ -651,8 +648,6 @@ class Matcher:
 
 def allocate_bitmask(batch: int, vocab_size: int) -> Any:
     """A numpy int32 array ``[batch, ceil(vocab_size / 32)]`` of ones: nothing is forbidden."""
-    import numpy as np
-
     return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
 
 
