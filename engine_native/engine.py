@@ -490,6 +490,53 @@ class Matcher:
             _raise(code)
         return int(code)
 
+    def set_token_budget(self, n: int | None) -> None:
+        """Finish within ``n`` more tokens.
+
+        From now on at most ``n`` tokens are accepted, stop tokens not counted,
+        and masks allow exactly the tokens after which the text is known to be
+        completable with what is left. Such a token exists as long as the text
+        is not complete, so whatever is sampled, the output ends whole.
+
+        What is known is ``least_tokens``: the true minimum where a short search
+        finds it, else a count that uses no token across the border of two
+        grammar rules. That may be more than the true minimum, never less, so
+        towards the end of a budget a token may be refused from which only such
+        tokens would be short enough; one that fits is always left. With every
+        single byte in the vocabulary each text can be completed within some
+        budget; otherwise no token may spell what a grammar needs.
+
+        Rolled-back tokens come back to the budget, a fork inherits it, and
+        undoing (``rollback``, ``reset``) the position where it was set removes
+        it. ``accept_bytes`` counts as one token.
+
+        Args:
+            n: Tokens that may still come; None removes the budget.
+
+        Raises:
+            ValueError: ``n`` is less than ``least_tokens()``, or that is None,
+                or ``n`` is negative. Nothing changed.
+            LimitError: The grammar is too large to be measured. Nothing changed.
+
+        Cost: the first budget for a grammar measures its rules; a state met for
+        the first time costs a walk of the trie, as its mask does.
+        """
+        if n is not None and n < 0:
+            raise ValueError(f"a budget of {n} tokens")
+        err = ffi.new("ste_error *")
+        count = lib.STE_NO_BUDGET if n is None else min(n, lib.STE_NO_BUDGET - 1)
+        code = lib.ste_matcher_set_token_budget(self._ptr, count, err)
+        if code:
+            _raise(code, err)
+
+    def least_tokens(self) -> int | None:
+        """The smallest budget ``set_token_budget`` takes here; None if no tokens spell what is missing."""
+        least, err = ffi.new("uint64_t *"), ffi.new("ste_error *")
+        code = lib.ste_matcher_least_tokens(self._ptr, least, err)
+        if code:
+            _raise(code, err)
+        return None if least[0] == lib.STE_NO_BUDGET else int(least[0])
+
     def can_terminate(self) -> bool:
         """Whether the text so far is complete."""
         return self._flag(lib.ste_matcher_can_terminate(self._ptr))

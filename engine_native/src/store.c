@@ -8,6 +8,7 @@
  * goes: they are what is dear to compute. */
 #include "store.h"
 
+#include "budget.h"
 #include "matcher.h"
 
 void *store_alloc(store *s, size_t size) {
@@ -24,6 +25,7 @@ void store_free(store *s, void *p, size_t size) {
 
 static void destroy(store *s) {
     ste_vocab *vocab = s->vocab;
+    measures_free(s);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL;) {
             set *next = at->chain;
@@ -189,6 +191,7 @@ void store_collect(store *s, collect_when how) {
     pthread_mutex_lock(&s->grow);
     uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     mark(s);
+    measures_collect(s, everything);
     if (!everything) keep_local_parts(s);
     atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < s->sets.size; i++)

@@ -50,6 +50,7 @@ typedef struct state state;
 typedef struct set set;
 typedef struct row row;
 typedef struct store store;
+typedef struct measure measure; /* budget.h */
 
 typedef struct byte_edge {
     state *to;
@@ -117,6 +118,11 @@ typedef struct waiter {
 #define SET_EXITS 2u     /* the rule under top is complete here */
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
+#define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+
+/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
+#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
+#define COUNT_OPEN UINT64_MAX       /* and it may not end */
 
 typedef struct edge_block {
     _Atomic(set *) to[16];
@@ -193,6 +199,7 @@ struct store {
     uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
     ste_matcher *matchers;     /* live ones, under grow */
     ste_grammar *grammars;     /* live ones, under grow */
+    measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
 };
