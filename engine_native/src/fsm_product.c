@@ -90,6 +90,6 @@ static bool every_edge(void *ctx, const fsm_edge *e) {
 }
 
 fsm *fsm_reduce(fsm *f) {
-    fsm *trimmed = fsm_trim(f, every_edge, NULL);
+    fsm *trimmed = f == NULL ? NULL : fsm_trim(f, every_edge, NULL);
     return trimmed == NULL ? NULL : fsm_minimise(trimmed);
 }

@@ -15,6 +15,7 @@ static const struct {
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
      "go <a>\"x\"</a> on"},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx"},
+    {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-"},
 };
 
 /* Runs one scenario with the allocation `fail_at` failing; true if it went through. */
