@@ -91,5 +91,8 @@ static bool every_edge(void *ctx, const fsm_edge *e) {
 
 fsm *fsm_reduce(fsm *f) {
     fsm *trimmed = f == NULL ? NULL : fsm_trim(f, every_edge, NULL);
-    return trimmed == NULL ? NULL : fsm_minimise(trimmed);
+    if (trimmed == NULL) return NULL;
+    fsm *out = fsm_minimise(trimmed);
+    out->reduced = true;
+    return out;
 }

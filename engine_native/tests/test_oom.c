@@ -16,6 +16,7 @@ static const struct {
      "go <a>\"x\"</a> on"},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx"},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-"},
+    {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd"},
 };
 
 /* Runs one scenario with the allocation `fail_at` failing; true if it went through. */
