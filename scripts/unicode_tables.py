@@ -37,6 +37,16 @@ _BINARY = {
     "Uppercase": "Upper", "VariationSelector": "VS", "WhiteSpace": "space", "XIDContinue": "XIDC", "XIDStart": "XIDS",
 }  # fmt: skip
 
+# Properties with values, by the letter that their names in the table begin with.
+_VALUED = {
+    "g": "GENERALCATEGORY",
+    "s": "SCRIPT",
+    "x": "SCRIPTEXTENSIONS",
+    "c": "GRAPHEMECLUSTERBREAK",
+    "w": "WORDBREAK",
+    "n": "SENTENCEBREAK",
+}
+
 
 def _ranges(query: str) -> list[tuple[int, int]]:
     found = []
@@ -79,7 +89,7 @@ class _Table:
 
 def _properties() -> _Table:
     table = _Table()
-    for prefix, name in (("g", "GENERALCATEGORY"), ("s", "SCRIPT"), ("x", "SCRIPTEXTENSIONS")):
+    for prefix, name in _VALUED.items():
         by_value: dict[int, list[str]] = {}
         for alias, value in _regex.get_properties()[name][1].items():
             by_value.setdefault(value, []).append(alias.lower())

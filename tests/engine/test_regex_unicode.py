@@ -19,6 +19,7 @@ _PROPERTIES = """
     scx=Deva scx=Hira scx=Zyyy Script_Extensions=Grek Script_Extensions=Arab
     Alphabetic Uppercase Lowercase White_Space Emoji Emoji_Presentation Extended_Pictographic ID_Start
     ID_Continue XID_Start XID_Continue Math Dash Hex_Digit ASCII_Hex_Digit Ideographic Cased
+    gcb=LV gcb=Extend wb=ALetter Word_Break=Hebrew_Letter sb=Lower Sentence_Break=Sp
     Default_Ignorable_Code_Point Case_Ignorable Changes_When_Casefolded Regional_Indicator Any
 """
 
