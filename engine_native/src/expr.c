@@ -447,6 +447,10 @@ void builder_finish(builder *b, int code) {
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind != RULE_PLAIN) continue;
         assert(rule->body != NULL);
+        if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
+            rule->automaton = rule->body->u.automaton;
+            continue;
+        }
         fsm *f = fsm_new(b->w);
         uint32_t end = fsm_state(f);
         f->final.at[end] = 1;
@@ -471,6 +475,7 @@ void builder_finish(builder *b, int code) {
             if (!b->rules.at[rule->repeated].productive) rule->max = 0;
             continue;
         }
+        if (rule->body->kind == EXPR_FSM && rule->automaton == rule->body->u.automaton) continue; /* as small as it gets */
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }
