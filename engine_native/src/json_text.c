@@ -131,6 +131,92 @@ expr *json_fixed_string(builder *b, const char *s, size_t n) {
     return expr_fsm(b, f);
 }
 
+/* ---- from code points to spellings ---- */
+
+/* Four hexadecimal digits of the values lo..hi, of which `digits` are left. */
+static void add_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to) {
+    uint32_t shift = 4 * (digits - 1), mask = (UINT32_C(1) << shift) - 1;
+    if (digits == 1) {
+        add_hex(f, from, lo, hi, to);
+        return;
+    }
+    uint32_t first = lo >> shift, last = hi >> shift;
+    for (uint32_t d = first; d <= last; d++) {
+        uint32_t low = d == first ? lo & mask : 0, high = d == last ? hi & mask : mask, next = fsm_state(f);
+        uint32_t until = d;
+        if (low == 0 && high == mask) /* whole digits at once */
+            while (until < last && (until + 1 < last || (hi & mask) == mask)) until++;
+        add_hex(f, from, d, until, next);
+        add_hex_range(f, next, low, high, digits - 1, to);
+        d = until;
+    }
+}
+
+/* From after "\u": the code units of the code points lo..hi, all beyond ASCII's printable ones. */
+static void add_units(fsm *f, uint32_t u, uint32_t lo, uint32_t hi, uint32_t to) {
+    if (lo < 0xD800) add_hex_range(f, u, lo, hi < 0xD7FF ? hi : 0xD7FF, 4, to);
+    if (hi > 0xDFFF && lo < 0x10000) add_hex_range(f, u, lo > 0xE000 ? lo : 0xE000, hi < 0xFFFF ? hi : 0xFFFF, 4, to);
+    if (hi < 0x10000) return;
+    uint32_t a = (lo > 0x10000 ? lo : 0x10000) - 0x10000, z = hi - 0x10000;
+    for (uint32_t high = a >> 10; high <= z >> 10; high++) {
+        uint32_t low = high == a >> 10 ? a & 0x3FF : 0, top = high == z >> 10 ? z & 0x3FF : 0x3FF, until = high;
+        if (low == 0 && top == 0x3FF) /* whole blocks at once */
+            while (until < z >> 10 && (until + 1 < z >> 10 || (z & 0x3FF) == 0x3FF)) until++;
+        uint32_t pair = fsm_state(f), second = add_bytes(f, pair, "\\u", 2);
+        add_hex_range(f, u, 0xD800 + high, 0xD800 + until, 4, pair);
+        add_hex_range(f, second, 0xDC00 + low, 0xDC00 + top, 4, to);
+        high = until;
+    }
+}
+
+typedef struct speller {
+    fsm *f;
+    uint32_t from, escape, u; /* after a backslash, after "\u"; 0 until made */
+} speller;
+
+static uint32_t after_backslash(speller *s) {
+    if (s->escape == 0) s->escape = add_bytes(s->f, s->from, "\\", 1);
+    return s->escape;
+}
+
+static uint32_t after_u(speller *s) {
+    if (s->u == 0) s->u = add_bytes(s->f, after_backslash(s), "u", 1);
+    return s->u;
+}
+
+static void spell(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
+    static const char hex[] = "0123456789abcdef";
+    for (uint32_t cp = lo; cp <= hi && cp <= '\\'; cp++) {
+        const char *p = cp != 0 ? strchr(short_from, (char)cp) : NULL;
+        if (p != NULL) {
+            fsm_edge_add(s->f, after_backslash(s), (uint8_t)short_to[p - short_from], (uint8_t)short_to[p - short_from], to);
+        } else if (cp < 0x20) {
+            uint32_t at = add_bytes(s->f, after_u(s), (char[]){'0', '0', hex[cp >> 4]}, 3);
+            fsm_edge_add(s->f, at, (uint8_t)hex[cp & 15], (uint8_t)hex[cp & 15], to);
+        }
+    }
+    static const cp_range raw[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, UTF8_MAX}};
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) {
+        uint32_t from = lo > raw[i].lo ? lo : raw[i].lo, until = hi < raw[i].hi ? hi : raw[i].hi;
+        if (from <= until) fsm_utf8_add(s->f, s->from, from, until, to);
+    }
+    if (hi >= 0x7F) add_units(s->f, after_u(s), lo > 0x7F ? lo : 0x7F, hi, to);
+}
+
+fsm *json_spelled_automaton(work *w, const fsm *text) {
+    fsm *f = fsm_new(w);
+    uint32_t n = fsm_size(text);
+    for (uint32_t s = 1; s < n; s++) fsm_state(f);
+    f->start = text->start;
+    for (uint32_t s = 0; s < n; s++) {
+        speller at = {.f = f, .from = s};
+        f->final.at[s] = text->final.at[s];
+        for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++)
+            spell(&at, text->edges.at[e].lo, text->edges.at[e].hi, text->edges.at[e].to);
+    }
+    return f;
+}
+
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {
     fsm *f = fsm_new(w);
