@@ -199,21 +199,6 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
     fsm_empty_add(f, at, to);
 }
 
-static void build_copy(const fsm *part, fsm *f, uint32_t from, uint32_t to) {
-    uint32_t n = fsm_size(part);
-    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
-    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
-    fsm_empty_add(f, from, number[part->start]);
-    for (uint32_t i = 0; i < part->edges.n; i++) {
-        fsm_edge g = part->edges.at[i];
-        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
-    }
-    for (uint32_t i = 0; i < part->empties.n; i++)
-        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
-    for (uint32_t s = 0; s < n; s++)
-        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
-}
-
 /* A rule that is only another rule's name stands for that one (a cycle of names matches nothing either way). */
 static uint32_t aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
@@ -267,7 +252,7 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         fsm_edge_add(f, from, SYM_TOKEN + e->u.id, SYM_TOKEN + e->u.id, to);
         return;
     case EXPR_FSM:
-        build_copy(e->u.automaton, f, from, to);
+        fsm_insert(f, e->u.automaton, from, to);
         return;
     case EXPR_DISPATCH:
         dispatch_build(b, e, f, from, to);

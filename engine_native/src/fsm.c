@@ -34,6 +34,21 @@ void fsm_empty_add(fsm *f, uint32_t from, uint32_t to) {
     if (from != to) vec_push(&f->w->mem, &f->empties, (fsm_empty){from, to});
 }
 
+void fsm_insert(fsm *f, const fsm *part, uint32_t from, uint32_t to) {
+    uint32_t n = fsm_size(part);
+    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
+    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
+    fsm_empty_add(f, from, number[part->start]);
+    for (uint32_t i = 0; i < part->edges.n; i++) {
+        fsm_edge g = part->edges.at[i];
+        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
+    }
+    for (uint32_t i = 0; i < part->empties.n; i++)
+        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
+    for (uint32_t s = 0; s < n; s++)
+        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
+}
+
 typedef struct utf8_target {
     fsm *f;
     uint32_t from, to;
@@ -63,7 +78,7 @@ static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
     return a->to < b->to;
 }
 
-static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
+void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
     fsm_edge *spare = NULL;
     uint32_t sorted = 1;
     while (sorted < n && !edge_before(&at[sorted], &at[sorted - 1])) sorted++;
@@ -101,7 +116,7 @@ static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
 
 void fsm_index(fsm *f) {
     uint32_t n = fsm_size(f);
-    sort_edges(&f->w->mem, f->edges.at, f->edges.n);
+    fsm_sort_edges(&f->w->mem, f->edges.at, f->edges.n);
     f->first = arena_alloc(&f->w->mem, (size_t)n + 1, sizeof *f->first);
     uint32_t e = 0;
     for (uint32_t s = 0; s <= n; s++) {
@@ -126,6 +141,7 @@ typedef struct determiniser {
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
+    uint8_t *accepts_all; /* NULL, or of each state of in: every text of letters is accepted from here */
 } determiniser;
 
 static void index_empties(determiniser *d) {
@@ -164,6 +180,18 @@ static void gather(determiniser *d, uint32_t s) {
         if (d->in->final.at[at] || d->in->first[at] != d->in->first[at + 1]) d->gathered.at[keep++] = at;
     }
     d->gathered.n = keep;
+}
+
+/* A state that accepts everything says all that the others could. */
+static void keep_accepting(determiniser *d) {
+    for (uint32_t i = 0; i < d->gathered.n; i++)
+        if (d->accepts_all[d->gathered.at[i]]) {
+            uint32_t only = d->gathered.at[i];
+            d->gathered.n = 0;
+            d->round++;
+            gather(d, only); /* with the final state behind its empty edges */
+            return;
+        }
 }
 
 static void sort_u32(uint32_t *at, uint32_t n) {
@@ -227,7 +255,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             vec_push(mem, &w->points, edge.lo);
             vec_push(mem, &w->points, edge.hi + 1);
         }
-    sort_edges(mem, w->edges.at, w->edges.n);
+    fsm_sort_edges(mem, w->edges.at, w->edges.n);
     sort_u32(w->points.at, w->points.n);
     uint32_t next = 0, last_to = UINT32_MAX;
     for (uint32_t p = 0; p + 1 < w->points.n; p++) {
@@ -245,6 +273,7 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
         d->gathered.n = 0;
         d->round++;
         for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
+        if (d->accepts_all != NULL) keep_accepting(d);
         if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
         uint32_t to = intern_subset(d);
         fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
@@ -279,6 +308,25 @@ static fsm *remove_empties(determiniser *d) {
     return out;
 }
 
+/* Which states end a text and go to themselves only, on all of 0 .. letters - 1. */
+static uint8_t *accepting_all(determiniser *d, uint32_t letters) {
+    fsm *f = d->in;
+    uint8_t *out = arena_alloc(&f->w->mem, fsm_size(f), 1);
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
+        uint32_t next = 0; /* the lowest letter that is not known to lead back here */
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            if (g.to == s && g.lo <= next && g.hi >= next) next = g.hi + 1;
+        }
+        if (next < letters) continue;
+        d->gathered.n = 0;
+        d->round++;
+        gather(d, s);
+        for (uint32_t i = 0; i < d->gathered.n; i++) out[s] |= f->final.at[d->gathered.at[i]];
+    }
+    return out;
+}
+
 static void determiniser_init(determiniser *d, fsm *f) {
     fsm_index(f);
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
@@ -302,19 +350,23 @@ fsm *fsm_determinise(fsm *f) {
     return d.out;
 }
 
-/* Members of all subsets together; a second of work, about. */
-#define SUBSET_WORK UINT64_C(16000000)
+/* Subsets, each counted as its members and a few more: about half a second of work. */
+#define SUBSET_WORK UINT64_C(5000000)
+#define SUBSET_COST 8
 
-fsm *fsm_determinise_fully(fsm *f) {
+fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
+
+fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     determiniser d;
     determiniser_init(&d, f);
+    if (letters > 0) d.accepts_all = accepting_all(&d, letters);
     sweep w = {0};
-    uint64_t members = 0;
+    uint64_t spent = 0;
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        members += d.subsets.at[id].n;
-        if (members > SUBSET_WORK)
+        spent += d.subsets.at[id].n + SUBSET_COST;
+        if (spent > SUBSET_WORK)
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
-        work_charge(f->w, d.subsets.at[id].n / 16);
+        work_charge(f->w, (d.subsets.at[id].n + SUBSET_COST) / 8);
         expand_subset(&d, id, &w);
     }
     fsm_index(d.out);
