@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
+
 from engine_native._ffi import ffi, lib
 from engine_native.errors import (
     EngineError,
@@ -68,7 +70,7 @@ def _ids(values: Iterable[int], size: int, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one compile may use. Reaching a limit raises LimitError; 0 is an error."""
+    """What one compile and one matcher may use. A compile that reaches a limit raises LimitError; 0 is an error."""
 
     input_bytes: int = 4 << 20
     """Length of a grammar text in bytes."""
@@ -82,6 +84,15 @@ class Limits:
     """Working memory of one compile in bytes."""
     compile_seconds: float = 10.0
     """Wall time of one compile in seconds."""
+    set_items: int = 50_000
+    """Items of one parser state (ambiguity multiplies them). This and what follows bound one Matcher: one that
+    meets a limit is failed, see ``Matcher.error``."""
+    match_items: int = 50_000_000
+    """Items that one matcher may add to parser states which no matcher made before it, ..."""
+    match_items_per_token: int = 500_000
+    """... and how many of them each accepted token gives back."""
+    matcher_bytes: int = 256 << 20
+    """Bytes of parser states kept for rollback."""
 
 
 class Vocabulary:
@@ -220,11 +231,7 @@ class Compiler:
         self.vocabulary = vocabulary
         self.limits = limits
 
-    def _compile(self, kind: int, text: str, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError as error:
-            raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
+    def _compile(self, kind: int, data: bytes, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
         options = ffi.new("ste_options *")
@@ -263,7 +270,7 @@ class Compiler:
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Any JSON object."""
-        return self._compile(lib.STE_KIND_JSON_SCHEMA, '{"type":"object"}', whitespace=whitespace)
+        return self._compile(lib.STE_KIND_JSON_SCHEMA, b'{"type":"object"}', whitespace=whitespace)
 
     def compile_structural_tag(self, tag: dict[str, Any] | str, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Text as a structural tag describes it (a value, or its JSON text)."""
@@ -271,11 +278,11 @@ class Compiler:
 
     def compile_regex(self, pattern: str) -> Grammar:
         """Texts that the whole pattern matches."""
-        return self._compile(lib.STE_KIND_REGEX, pattern)
+        return self._compile(lib.STE_KIND_REGEX, _utf8(pattern))
 
     def compile_ebnf(self, text: str, root: str = "root") -> Grammar:
         """Texts of the rule ``root`` of an EBNF (GBNF) grammar."""
-        return self._compile(lib.STE_KIND_EBNF, text, root=root)
+        return self._compile(lib.STE_KIND_EBNF, _utf8(text), root=root)
 
     def compile_choice(self, choices: Sequence[str]) -> Grammar:
         """One of the strings, exactly."""
@@ -285,7 +292,7 @@ class Compiler:
         """Counters since the start and sizes now.
 
         Returns:
-            ``levels``: per cache level ("grammar", "rule", "row", "local") a
+            ``levels``: per cache level ("grammar", "text", "rule", "row", "local") a
             dict of ``hits`` and ``misses``; ``bytes`` held; ``evictions``
             (collections that freed something); ``compile_seconds`` in total;
             ``grammars``, ``rules``, ``sets`` and ``rows`` alive.
@@ -294,7 +301,7 @@ class Compiler:
         lib.ste_compiler_stats(self._ptr, s)
         levels = {
             level: {"hits": int(getattr(s, f"{level}_hits")), "misses": int(getattr(s, f"{level}_misses"))}
-            for level in ("grammar", "rule", "row", "local")
+            for level in ("grammar", "text", "rule", "row", "local")
         }
         sizes = {name: int(getattr(s, name)) for name in ("grammars", "rules", "sets", "rows", "bytes", "evictions")}
         return {"levels": levels, "compile_seconds": float(s.compile_seconds), **sizes}
@@ -304,14 +311,40 @@ class Compiler:
         lib.ste_compiler_clear(self._ptr)
 
 
-def _json_text(value: Any) -> str:
+_ONLY_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def _json_text(value: Any) -> bytes:
     """JSON text as given, or of a value; keys keep their order."""
     if isinstance(value, str):
-        return value
+        return _utf8(value)
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = orjson.dumps(value, option=_ONLY_JSON)
+        if not _has_null(text):  # it may have been NaN, which is no JSON
+            return text
+    except TypeError:  # large integers, deep nesting, keys that are no strings: the slow encoder knows
+        pass
+    try:
+        return json.dumps(value, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError("syntax", f"not a JSON value: {error}") from error
+
+
+def _has_null(text: bytes) -> bool:
+    """Whether compact JSON may hold a null that is no default (an annotation, it does not matter)."""
+    at = text.find(b"null")
+    while at >= 0:
+        if text[at - 1 : at] in b"[,:" and text[at + 4 : at + 5] in b"],}" and not text.endswith(b'"default":', 0, at):
+            return True
+        at = text.find(b"null", at + 4)
+    return False
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
 
 
 def _row(row: Any, words: int) -> Any:
@@ -437,6 +470,22 @@ class Matcher:
     def is_terminated(self) -> bool:
         """Whether a stop token has been accepted."""
         return self._flag(lib.ste_matcher_is_terminated(self._ptr))
+
+    @property
+    def error(self) -> LimitError | MemoryError | None:
+        """Why the matcher is failed, or None: a limit of matching was met, or memory ran out in a batch.
+
+        A failed matcher accepts nothing and its rows allow stop tokens only, so
+        that a step loop goes on for everyone else; rollback and reset revive it.
+        """
+        err = ffi.new("ste_error *")
+        code = lib.ste_matcher_error(self._ptr, err)
+        if code == lib.STE_OK:
+            return None
+        if code == lib.STE_ERR_BUSY:
+            _raise(code)
+        message = _text(err.message)
+        return LimitError("limit", message) if code == lib.STE_ERR_LIMIT else MemoryError(message)
 
     @staticmethod
     def _flag(code: int) -> bool:

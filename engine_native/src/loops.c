@@ -15,20 +15,20 @@
 #include "store.h"
 
 /* From `at`, k more continuation bytes in lo..hi, then 0x80..0xBF, must lead back to `home`. */
-static int returns_home(store *s, set *at, uint32_t lo, uint32_t hi, uint32_t k, const set *home) {
+static int returns_home(use *u, set *at, uint32_t lo, uint32_t hi, uint32_t k, const set *home) {
     set *only = NULL;
     for (uint32_t byte = lo; byte <= hi; byte++) {
         if (!byteset_has(&at->allow, byte)) return 0;
-        set *to = set_step(s, at, byte);
+        set *to = set_step(u, at, byte);
         if (to == NULL) return -1;
         if (k == 1 ? to != home : only != NULL && to != only) return 0;
         only = to;
     }
-    return k == 1 ? 1 : returns_home(s, only, 0x80, 0xBF, k - 1, home);
+    return k == 1 ? 1 : returns_home(u, only, 0x80, 0xBF, k - 1, home);
 }
 
 /* 1: every character beyond ASCII leads from `at` back to it; 0: not; negative: out of memory. */
-static int loops_on_utf8(store *s, set *at) {
+static int loops_on_utf8(use *u, set *at) {
     /* First bytes and the range of the second (RFC 3629, section 4). */
     static const struct {
         uint8_t first, last, lo, hi, left;
@@ -39,12 +39,12 @@ static int loops_on_utf8(store *s, set *at) {
         set *only = NULL;
         for (uint32_t byte = forms[i].first; byte <= forms[i].last; byte++) {
             if (!byteset_has(&at->allow, byte)) return 0;
-            set *to = set_step(s, at, byte);
+            set *to = set_step(u, at, byte);
             if (to == NULL) return -1;
             if (only != NULL && to != only) return 0;
             only = to;
         }
-        int home = returns_home(s, only, forms[i].lo, forms[i].hi, forms[i].left, at);
+        int home = returns_home(u, only, forms[i].lo, forms[i].hi, forms[i].left, at);
         if (home != 1) return home;
     }
     return 1;
@@ -53,7 +53,8 @@ static int loops_on_utf8(store *s, set *at) {
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
 #define LEAST_LOOP 64
 
-const loop *set_loop(store *s, set *at) {
+const loop *set_loop(use *u, set *at) {
+    store *s = u->s;
     loop *known = atomic_load_explicit(&at->loop, memory_order_acquire);
     if (known != NULL) return known;
     loop l = {0};
@@ -61,7 +62,7 @@ const loop *set_loop(store *s, set *at) {
     uint32_t looping = 0;
     for (uint32_t byte = 0; possible >= LEAST_LOOP && byte < 128; byte++) {
         set *to = at;
-        if (byteset_has(&at->allow, byte) && (to = set_step(s, at, byte)) == NULL) return NULL;
+        if (byteset_has(&at->allow, byte) && (to = set_step(u, at, byte)) == NULL) return NULL;
         if (byteset_has(&at->allow, byte) && to == at) {
             byteset_add_range(&l.ascii, byte, byte);
             looping++;
@@ -71,7 +72,7 @@ const loop *set_loop(store *s, set *at) {
     }
     l.is_loop = looping >= LEAST_LOOP;
     if (l.is_loop) {
-        int utf8 = loops_on_utf8(s, at);
+        int utf8 = loops_on_utf8(u, at);
         if (utf8 < 0) return NULL;
         l.utf8 = utf8 == 1;
         l.others |= CLASS_NOT_WHOLE;

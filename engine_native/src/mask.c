@@ -21,7 +21,8 @@
 #include "store.h"
 
 typedef struct walker {
-    store *s;
+    use *u;
+    store *s; /* u's */
     uint32_t *words;
     uint32_t *exits, n_exits, cap_exits;
     set **path;      /* the set at each depth of walk_subtree; then as many for walk_others */
@@ -30,8 +31,9 @@ typedef struct walker {
     bool want_exits;
 } walker;
 
-static bool walker_init(walker *w, store *s, uint32_t *words, bool want_exits) {
-    *w = (walker){.s = s, .words = words, .depth = s->vocab->ordinary.max_length + 2, .want_exits = want_exits};
+static bool walker_init(walker *w, use *u, uint32_t *words, bool want_exits) {
+    store *s = u->s;
+    *w = (walker){.u = u, .s = s, .words = words, .depth = s->vocab->ordinary.max_length + 2, .want_exits = want_exits};
     w->path = store_alloc(s, 2 * w->depth * sizeof *w->path);
     w->ends = store_alloc(s, 2 * w->depth * sizeof *w->ends);
     return w->path != NULL && w->ends != NULL;
@@ -75,7 +77,7 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
             i += nodes[i].size;
             continue;
         }
-        set *next = set_step(w->s, at, byte);
+        set *next = set_step(w->u, at, byte);
         if (next == NULL) return false;
         for (uint32_t token = nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
             bit_set(w->words, token);
@@ -98,7 +100,7 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
     const trie *t = &w->s->vocab->ordinary;
     uint32_t node = t->child[byte];
     if (node == 0 || !byteset_has(&from->allow, byte)) return true;
-    set *next = set_step(w->s, from, byte);
+    set *next = set_step(w->u, from, byte);
     if (next == NULL) return false;
     for (uint32_t token = t->nodes[node].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
         bit_set(w->words, token);
@@ -130,7 +132,7 @@ static bool walk_others(walker *w, const loop *l, set *from) {
             i += size;
             continue;
         }
-        set *next = set_step(w->s, at, byte);
+        set *next = set_step(w->u, at, byte);
         if (next == NULL) return false;
         for (uint32_t token = nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
             bit_set(w->words, token);
@@ -150,13 +152,13 @@ static bool walk_others(walker *w, const loop *l, set *from) {
 }
 
 /* The tokens of a loop in its own context: word operations, then the rest. */
-static bool fill_loop(store *s, set *at, const loop *l, uint64_t most, walker *w) {
-    loop_tokens(s, l, most, w->words);
+static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
+    loop_tokens(w->s, l, most, w->words);
     return walk_others(w, l, at);
 }
 
 static void add_token_edges(const state *st, uint32_t *words) {
-    for (uint32_t e = 0; e < st->n_tokens; e++) bit_set(words, st->tokens[e].token);
+    for (uint32_t e = 0; e < st->n_tokens; e++) bits_set_range(words, st->tokens[e].lo, st->tokens[e].hi);
 }
 
 /* Keep what one of several threads has made; frees the other.  Returns the one kept. */
@@ -202,10 +204,12 @@ static const state *only_target(const state *st, uint32_t byte) {
 
 /* Many states step into a loop on most bytes: text after the first bytes of a trigger, keys that
  * still could be a declared one.  They differ from the loop only on a few first bytes. */
-static const state *loop_nearby(const state *st, byteset *differ) {
+static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
     const state *home = only_target(st, 'e');
     if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || only_target(home, 'e') != home)
         return NULL;
+    for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
+        if (home->tokens[e].lo != home->tokens[e].hi || !bit_get(v->special, home->tokens[e].lo)) return NULL;
     memset(differ, 0, sizeof *differ);
     uint32_t same = 0;
     for (uint32_t byte = 0; byte < 256; byte++) {
@@ -224,15 +228,16 @@ typedef struct local_part {
     const exit_list *exits; /* NULL where they were not wanted */
 } local_part;
 
-static bool local_of(store *s, item it, bool want_exits, local_part *out);
+static bool local_of(use *u, item it, bool want_exits, local_part *out);
 
 /* From the part of the nearby loop: drop what begins with a byte on which they differ, walk that instead. */
-static bool fill_nearby(store *s, set *at, const state *home, const byteset *differ, walker *w) {
+static bool fill_nearby(set *at, const state *home, const byteset *differ, walker *w) {
+    store *s = w->s;
     const trie *t = &s->vocab->ordinary;
     local_part near;
-    if (!local_of(s, (item){home, s->top, 0}, w->want_exits, &near)) return false;
+    if (!local_of(w->u, (item){home, s->top, 0}, w->want_exits, &near)) return false;
     memcpy(w->words, near.row->words, s->vocab->words * sizeof *w->words);
-    for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].token);
+    for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].lo);
     for (uint32_t k = 0; w->want_exits && k < near.exits->n; k++) {
         /* A node's first byte is that of the child of the root whose subtree holds it. */
         uint32_t node = near.exits->nodes[k];
@@ -254,21 +259,22 @@ static bool fill_nearby(store *s, set *at, const state *home, const byteset *dif
     return true;
 }
 
-static bool fill_local(store *s, set *at, const state *st, walker *w) {
-    const loop *l = set_loop(s, at);
+static bool fill_local(set *at, const state *st, walker *w) {
+    const loop *l = set_loop(w->u, at);
     if (l == NULL) return false;
     byteset differ;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && (at->flags & SET_EXITS) != 0)) return fill_loop(s, at, l, UINT64_MAX, w);
-    const state *home = l->is_loop ? NULL : loop_nearby(st, &differ);
-    if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(s, at, home, &differ, w);
+    if (l->is_loop && !(w->want_exits && (at->flags & SET_EXITS) != 0)) return fill_loop(at, l, UINT64_MAX, w);
+    const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
+    if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, home, &differ, w);
     return walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */
-static bool local_of(store *s, item it, bool want_exits, local_part *out) {
-    set *at = set_local(s, it.state, it.reg);
+static bool local_of(use *u, item it, bool want_exits, local_part *out) {
+    store *s = u->s;
+    set *at = set_local(u, it.state, it.reg);
     if (at == NULL) return false;
     out->row = atomic_load_explicit(&at->row, memory_order_acquire);
     out->exits = atomic_load_explicit(&at->exits, memory_order_acquire);
@@ -280,7 +286,7 @@ static bool local_of(store *s, item it, bool want_exits, local_part *out) {
     uint32_t words_n = s->vocab->words;
     uint32_t *words = store_alloc(s, words_n * sizeof *words);
     walker w;
-    bool fine = walker_init(&w, s, words, want_exits) && words != NULL && fill_local(s, at, it.state, &w);
+    bool fine = walker_init(&w, u, words, want_exits) && words != NULL && fill_local(at, it.state, &w);
     if (fine) add_token_edges(it.state, words);
     if (fine && want_exits) fine = (out->exits = publish_exits(s, at, &w)) != NULL;
     row *r = fine ? row_intern(s, words) : NULL;
@@ -290,14 +296,15 @@ static bool local_of(store *s, item it, bool want_exits, local_part *out) {
     return r != NULL;
 }
 
-static bool fill_items(store *s, set *at, walker *w) {
+static bool fill_items(set *at, walker *w) {
+    store *s = w->s;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         const item *it = &at->scan[i];
         local_part part;
-        if (!local_of(s, *it, it->origin != s->bottom, &part)) return false;
+        if (!local_of(w->u, *it, it->origin != s->bottom, &part)) return false;
         bits_or(w->words, part.row->words, s->vocab->words);
         if (it->origin == s->bottom || part.exits->n == 0) continue;
-        set *after = set_after(s, at, it->origin, it->state->rule);
+        set *after = set_after(w->u, at, it->origin, it->state->rule);
         if (after == NULL) return false;
         for (uint32_t e = 0; e < part.exits->n; e++)
             if (!walk_subtree(w, part.exits->nodes[e], after)) return false;
@@ -306,8 +313,8 @@ static bool fill_items(store *s, set *at, walker *w) {
 }
 
 /* Can what follows the repeat begin with a character that repeats it?  Negative: out of memory. */
-static int overlaps(store *s, set *at, const waiter *counter, const loop *l) {
-    set *after = set_after(s, at, counter->origin, counter->target->rule);
+static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
+    set *after = set_after(u, at, counter->origin, counter->target->rule);
     if (after == NULL) return -1;
     byteset repeats = l->ascii;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
@@ -317,41 +324,42 @@ static int overlaps(store *s, set *at, const waiter *counter, const loop *l) {
 }
 
 /* A loop in this context whose items are none by themselves: a repeated rule. */
-static bool fill(store *s, set *at, walker *w) {
+static bool fill(set *at, walker *w) {
     uint64_t most;
     const waiter *counter;
-    set *unbounded = set_unbounded(s, at, &most, &counter);
+    set *unbounded = set_unbounded(w->u, at, &most, &counter);
     if (unbounded == NULL) return false;
-    const loop *l = set_loop(s, unbounded);
+    const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
     bool direct = l->is_loop;
     for (uint32_t i = 0; i < at->n_scan && direct; i++) {
-        set *alone = set_local(s, at->scan[i].state, at->scan[i].reg);
-        const loop *by_itself = alone == NULL ? NULL : set_loop(s, alone);
+        set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
+        const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);
         if (by_itself == NULL) return false;
         direct = !by_itself->is_loop && at->scan[i].state->n_tokens == 0;
     }
-    if (direct && counter != NULL && most < s->reach) {
-        int overlap = overlaps(s, at, counter, l);
+    if (direct && counter != NULL && most < w->s->reach) {
+        int overlap = overlaps(w->u, at, counter, l);
         if (overlap < 0) return false;
         direct = overlap == 0;
     }
-    return direct ? fill_loop(s, at, l, most, w) : fill_items(s, at, w);
+    return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
 }
 
-row *mask_row(store *s, set *at) {
+row *mask_row(use *u, set *at) {
+    store *s = u->s;
     row *known = atomic_load_explicit(&at->row, memory_order_acquire);
     if (known != NULL) {
         atomic_fetch_add_explicit(&s->stats.row_hits, 1, memory_order_relaxed);
         return known;
     }
     atomic_fetch_add_explicit(&s->stats.row_misses, 1, memory_order_relaxed);
-    set *canonical = set_canonical(s, at);
+    set *canonical = set_canonical(u, at);
     if (canonical == NULL) return NULL;
     row *out = NULL;
     uint32_t words_n = s->vocab->words;
     if (canonical != at) {
-        out = mask_row(s, canonical); /* a canonical set is its own: one level deep */
+        out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
         if (out == NULL) return NULL;
         pthread_mutex_lock(&s->grow);
         out->references++;
@@ -359,7 +367,7 @@ row *mask_row(store *s, set *at) {
     } else {
         uint32_t *words = store_alloc(s, words_n * sizeof *words);
         walker w;
-        if (walker_init(&w, s, words, false) && words != NULL && fill(s, at, &w)) out = row_intern(s, words);
+        if (walker_init(&w, u, words, false) && words != NULL && fill(at, &w)) out = row_intern(s, words);
         walker_free(&w);
         store_free(s, words, words_n * sizeof *words);
         if (out == NULL) return NULL;

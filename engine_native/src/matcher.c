@@ -4,8 +4,18 @@
 static bool enter(ste_matcher *m) {
     if (atomic_exchange_explicit(&m->busy, true, memory_order_acquire)) return false;
     pthread_rwlock_rdlock(&m->grammar->store->gate);
+    m->use.code = STE_ERR_NO_MEMORY;
     return true;
 }
+
+/* A limit ends the matcher, calmly: what was asked has the answer no.  Lack of memory is reported. */
+static int64_t settle(ste_matcher *m, int64_t code) {
+    if (code != STE_ERR_LIMIT) return code;
+    m->failed = STE_ERR_LIMIT;
+    return 0;
+}
+
+static bool is_over(const ste_matcher *m) { return m->terminated || m->failed != STE_OK; }
 
 /* collect: a long-running store gets its memory back here, where no set is in hand. */
 static void leave(ste_matcher *m, bool collect) {
@@ -55,6 +65,7 @@ static ste_matcher *matcher_make(ste_grammar *g, const uint32_t *stop, uint32_t 
     if (m == NULL) return NULL;
     m->grammar = grammar_retain(g);
     m->n_stop = n_stop;
+    m->use = (use){.s = s, .work = s->limits.match_items};
     m->stop = store_alloc(s, n_stop * sizeof *m->stop);
     if (m->stop == NULL || !reserve_steps(m, n_steps)) {
         destroy(m);
@@ -63,6 +74,8 @@ static ste_matcher *matcher_make(ste_grammar *g, const uint32_t *stop, uint32_t 
     if (n_stop != 0) memcpy(m->stop, stop, n_stop * sizeof *stop);
     return m;
 }
+
+static const char too_ambiguous[] = "the grammar is too ambiguous here: the parser's state passes a limit of matching";
 
 int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err) {
     store *s = g->store;
@@ -76,13 +89,15 @@ int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_m
     ste_matcher *m = matcher_make(g, stop, n_stop, 1);
     if (m == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
     pthread_rwlock_rdlock(&s->gate);
-    m->steps[0] = set_initial(s, g->root);
+    m->use.code = STE_ERR_NO_MEMORY;
+    m->steps[0] = set_initial(&m->use, g->root);
     m->n_steps = 1;
     if (m->steps[0] != NULL) link_matcher(m);
     pthread_rwlock_unlock(&s->gate);
     if (m->steps[0] == NULL) {
+        int code = m->use.code;
         destroy(m);
-        return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
+        return fail(err, code, 0, code == STE_ERR_LIMIT ? too_ambiguous : "matcher");
     }
     *out = m;
     return STE_OK;
@@ -95,6 +110,9 @@ int ste_matcher_fork(ste_matcher *m, ste_matcher **out, ste_error *err) {
         memcpy(copy->steps, m->steps, m->n_steps * sizeof *m->steps);
         copy->n_steps = m->n_steps;
         copy->terminated = m->terminated;
+        copy->failed = m->failed;
+        copy->use = m->use;
+        copy->bytes = m->bytes;
         link_matcher(copy);
     }
     leave(m, false);
@@ -121,7 +139,9 @@ uint32_t ste_matcher_vocab_size(const ste_matcher *m) { return m->grammar->store
 int ste_matcher_reset(ste_matcher *m) {
     if (!enter(m)) return STE_ERR_BUSY;
     m->n_steps = 1;
+    m->bytes = 0;
     m->terminated = false;
+    m->failed = STE_OK;
     leave(m, false);
     return STE_OK;
 }
@@ -135,15 +155,15 @@ typedef struct outcome {
 } outcome;
 
 static outcome refused(void) { return (outcome){NULL, 0, false}; }
-static outcome reached(set *to, bool stop) { return (outcome){to, to == NULL ? STE_ERR_NO_MEMORY : 1, stop}; }
+static outcome reached(const use *u, set *to, bool stop) { return (outcome){to, to == NULL ? u->code : 1, stop}; }
 
-static outcome step_bytes(store *s, set *from, const uint8_t *bytes, size_t n) {
+static outcome step_bytes(use *u, set *from, const uint8_t *bytes, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!byteset_has(&from->allow, bytes[i])) return refused();
-        from = set_step(s, from, bytes[i]);
-        if (from == NULL) return reached(NULL, false);
+        from = set_step(u, from, bytes[i]);
+        if (from == NULL) break;
     }
-    return reached(from, false);
+    return reached(u, from, false);
 }
 
 static bool is_stop(const ste_matcher *m, uint32_t token) {
@@ -153,61 +173,70 @@ static bool is_stop(const ste_matcher *m, uint32_t token) {
 }
 
 /* A stop token ends a text that is complete; or it is content whose consumption completes the text. */
-static outcome step_stop(store *s, set *from, uint32_t token) {
-    if ((from->flags & SET_ACCEPTING) != 0) return reached(from, true);
+static outcome step_stop(use *u, set *from, uint32_t token) {
+    if ((from->flags & SET_ACCEPTING) != 0) return reached(u, from, true);
     if (!set_has_token(from, token)) return refused();
-    set *to = set_step_token(s, from, token);
+    set *to = set_step_token(u, from, token);
     if (to != NULL && (to->flags & SET_ACCEPTING) == 0) return refused();
-    return reached(to, true);
+    return reached(u, to, true);
 }
 
-static outcome step_token(const ste_matcher *m, set *from, uint32_t token) {
-    store *s = m->grammar->store;
-    const ste_vocab *v = s->vocab;
+static outcome step_token(ste_matcher *m, set *from, uint32_t token) {
+    use *u = &m->use;
+    const ste_vocab *v = u->s->vocab;
     if (token >= v->n_tokens) {
         if (token >= v->size) return refused();
     } else if (!is_stop(m, token)) {
         uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
         outcome by_bytes = refused();
-        if (begin != end && !bit_get(v->special, token)) by_bytes = step_bytes(s, from, v->bytes + begin, end - begin);
+        if (begin != end && !bit_get(v->special, token)) by_bytes = step_bytes(u, from, v->bytes + begin, end - begin);
         if (by_bytes.code < 0 || !set_has_token(from, token)) return by_bytes;
-        set *by_token = set_step_token(s, from, token);
-        if (by_token == NULL || by_bytes.to == NULL || by_token == by_bytes.to) return reached(by_token, false);
-        return reached(set_union(s, by_token, by_bytes.to), false);
+        set *by_token = set_step_token(u, from, token);
+        if (by_token == NULL || by_bytes.to == NULL || by_token == by_bytes.to) return reached(u, by_token, false);
+        return reached(u, set_union(u, by_token, by_bytes.to), false);
     }
-    return is_stop(m, token) ? step_stop(s, from, token) : refused();
+    return is_stop(m, token) ? step_stop(u, from, token) : refused();
 }
+
+/* Bytes that a step from `from` adds to what the matcher keeps alive. */
+static uint64_t step_size(const set *from, const set *to) { return from == to ? 0 : set_bytes(to); }
 
 static int push(ste_matcher *m, outcome o) {
     if (o.code != 1) return o.code;
+    const ste_limits *l = &m->grammar->store->limits;
+    uint64_t size = step_size(current(m), o.to);
+    if (m->bytes + size > l->matcher_bytes) return STE_ERR_LIMIT;
     if (!reserve_steps(m, m->n_steps + 1)) return STE_ERR_NO_MEMORY;
     m->steps[m->n_steps++] = o.to;
+    m->bytes += size;
+    m->use.work += l->match_items_per_token;
+    if (m->use.work > l->match_items) m->use.work = l->match_items;
     m->terminated = o.stop;
     return 1;
 }
 
 int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int code = m->terminated ? 0 : push(m, step_token(m, current(m), token));
+    int64_t code = is_over(m) ? 0 : settle(m, push(m, step_token(m, current(m), token)));
     leave(m, true);
-    return code;
+    return (int)code;
 }
 
 int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int code = m->terminated ? 0 : push(m, step_bytes(m->grammar->store, current(m), bytes, n));
+    int64_t code = is_over(m) ? 0 : settle(m, push(m, step_bytes(&m->use, current(m), bytes, n)));
     leave(m, true);
-    return code;
+    return (int)code;
 }
 
 int64_t ste_matcher_validate(ste_matcher *m, const uint32_t *tokens, uint32_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
     set *at = current(m);
     int64_t count = 0;
-    bool over = m->terminated;
+    bool over = is_over(m);
     for (uint32_t i = 0; i < n && !over; i++) {
         outcome o = step_token(m, at, tokens[i]);
-        if (o.code < 0) count = o.code;
+        if (settle(m, o.code) < 0) count = o.code;
         if (o.code != 1) break;
         count++;
         at = o.to;
@@ -223,8 +252,9 @@ int ste_matcher_rollback(ste_matcher *m, uint32_t n) {
     if (n >= m->n_steps) {
         code = STE_ERR_ARGUMENT;
     } else if (n > 0) {
-        m->n_steps -= n;
+        for (; n > 0; n--, m->n_steps--) m->bytes -= step_size(m->steps[m->n_steps - 2], m->steps[m->n_steps - 1]);
         m->terminated = false;
+        m->failed = STE_OK;
     }
     leave(m, false);
     return code;
@@ -244,12 +274,20 @@ int ste_matcher_is_terminated(ste_matcher *m) {
     return yes;
 }
 
+int ste_matcher_error(ste_matcher *m, ste_error *err) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int code = m->failed;
+    leave(m, false);
+    if (code == STE_OK) return STE_OK;
+    return fail(err, code, 0, code == STE_ERR_LIMIT ? too_ambiguous : "out of memory");
+}
+
 /* ---- masks ---- */
 
 /* Stop tokens are per matcher, so rows know nothing of them. */
-static int write_stops(const ste_matcher *m, set *at, uint32_t *words) {
+static int write_stops(ste_matcher *m, set *at, uint32_t *words) {
     for (uint32_t i = 0; i < m->n_stop; i++) {
-        outcome o = step_stop(m->grammar->store, at, m->stop[i]);
+        outcome o = step_stop(&m->use, at, m->stop[i]);
         if (o.code < 0) return o.code;
         if (o.code == 1)
             bit_set(words, m->stop[i]);
@@ -265,19 +303,23 @@ static bool all_set(const uint32_t *words, uint32_t size) {
     return size % 32 == 0 || words[size / 32] == (UINT32_C(1) << (size % 32)) - 1;
 }
 
-/* 1: written; 0: written, nothing is forbidden; negative: nothing written. */
-static int write_row(const ste_matcher *m, set *at, bool terminated, uint32_t *words) {
+static int only_stops(const ste_matcher *m, uint32_t *words) {
+    memset(words, 0, m->grammar->store->vocab->words * sizeof *words);
+    for (uint32_t i = 0; i < m->n_stop; i++) bit_set(words, m->stop[i]);
+    return 1;
+}
+
+/* 1: written; 0: written, nothing is forbidden; negative: out of memory. */
+static int write_row(ste_matcher *m, set *at, bool terminated, uint32_t *words) {
     store *s = m->grammar->store;
-    if (terminated) {
-        memset(words, 0, s->vocab->words * sizeof *words);
-        for (uint32_t i = 0; i < m->n_stop; i++) bit_set(words, m->stop[i]);
-        return 1;
+    if (terminated || m->failed != STE_OK) return only_stops(m, words);
+    row *r = mask_row(&m->use, at);
+    int code = r == NULL ? m->use.code : STE_OK;
+    if (code == STE_OK) {
+        memcpy(words, r->words, s->vocab->words * sizeof *words);
+        code = write_stops(m, at, words);
     }
-    row *r = mask_row(s, at);
-    if (r == NULL) return STE_ERR_NO_MEMORY;
-    memcpy(words, r->words, s->vocab->words * sizeof *words);
-    int code = write_stops(m, at, words);
-    if (code != STE_OK) return code;
+    if (code != STE_OK) return settle(m, code) < 0 ? code : only_stops(m, words);
     return all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
 }
 
@@ -303,11 +345,11 @@ static int forced_byte(const set *at) {
 }
 
 /* Bytes that must come after *at, which moves on behind them; negative when out of memory. */
-static int64_t forced_run(store *s, set **at, uint8_t *bytes, size_t capacity) {
+static int64_t forced_run(use *u, set **at, uint8_t *bytes, size_t capacity) {
     size_t n = 0;
     for (int byte; n < capacity && (byte = forced_byte(*at)) >= 0; n++) {
-        set *next = set_step(s, *at, (uint32_t)byte);
-        if (next == NULL) return STE_ERR_NO_MEMORY;
+        set *next = set_step(u, *at, (uint32_t)byte);
+        if (next == NULL) return u->code;
         *at = next;
         bytes[n] = (uint8_t)byte;
     }
@@ -317,7 +359,7 @@ static int64_t forced_run(store *s, set **at, uint8_t *bytes, size_t capacity) {
 int64_t ste_matcher_forced_bytes(ste_matcher *m, uint8_t *bytes, size_t capacity) {
     if (!enter(m)) return STE_ERR_BUSY;
     set *at = current(m);
-    int64_t n = m->terminated ? 0 : forced_run(m->grammar->store, &at, bytes, capacity);
+    int64_t n = is_over(m) ? 0 : settle(m, forced_run(&m->use, &at, bytes, capacity));
     leave(m, true);
     return n;
 }
@@ -328,7 +370,8 @@ static uint32_t forced_token(const set *at) {
     uint32_t found = TRIE_NO_TOKEN;
     for (uint32_t i = 0; i < at->n_scan; i++)
         for (uint32_t e = 0; e < at->scan[i].state->n_tokens; e++) {
-            uint32_t token = at->scan[i].state->tokens[e].token;
+            uint32_t token = at->scan[i].state->tokens[e].lo;
+            if (at->scan[i].state->tokens[e].hi != token) return TRIE_NO_TOKEN;
             if (found != TRIE_NO_TOKEN && found != token) return TRIE_NO_TOKEN;
             found = token;
         }
@@ -360,8 +403,8 @@ int64_t ste_matcher_forced_tokens(ste_matcher *m, uint32_t *tokens, size_t capac
     }
     set *at = current(m);
     int64_t n = 0, code = 0;
-    while (!m->terminated && (size_t)n < capacity) {
-        int64_t run = forced_run(s, &at, bytes, FORCED_RUN);
+    while (!is_over(m) && (size_t)n < capacity) {
+        int64_t run = forced_run(&m->use, &at, bytes, FORCED_RUN);
         if (run < 0) code = run;
         size_t used = 0, length = 0;
         bool token_next = run < FORCED_RUN && run >= 0 && forced_token(at) != TRIE_NO_TOKEN;
@@ -375,13 +418,14 @@ int64_t ste_matcher_forced_tokens(ste_matcher *m, uint32_t *tokens, size_t capac
         if (code != 0 || !token_next || used < (size_t)run || (size_t)n == capacity) break;
         uint32_t token = forced_token(at);
         if (is_stop(m, token)) break;
-        at = set_step_token(s, at, token);
+        at = set_step_token(&m->use, at, token);
         if (at == NULL) {
-            code = STE_ERR_NO_MEMORY;
+            code = m->use.code;
             break;
         }
         tokens[n++] = token;
     }
+    code = settle(m, code);
     leave(m, true);
     store_free(s, bytes, FORCED_RUN);
     return code != 0 ? code : n;
@@ -433,11 +477,11 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
             seen[c] = 1;
             if (nodes[i].terminated || tokens[c] < 0 || tokens[c] >= (int64_t)s->vocab->size) continue;
             outcome o = step_token(m, nodes[i].at, (uint32_t)tokens[c]);
-            if (o.code < 0) {
+            if (settle(m, o.code) < 0) {
                 code = o.code;
                 goto done;
             }
-            if (o.code == 0) continue;
+            if (o.code != 1) continue;
             nodes[c] = (draft_node){o.to, o.stop};
             stack[depth++] = (uint32_t)c;
         }
@@ -471,8 +515,11 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
             held = s;
         }
         int64_t to = rows == NULL ? (int64_t)i : rows[i];
-        int filled = write_row(m, current(m), m->terminated, bitmask + (size_t)to * n_words);
-        if (filled < 0) code = fail(err, filled, i, "out of memory for the row of matcher %u", i);
+        m->use.code = STE_ERR_NO_MEMORY;
+        if (write_row(m, current(m), m->terminated, bitmask + (size_t)to * n_words) < 0) {
+            m->failed = STE_ERR_NO_MEMORY; /* its request ends; the batch goes on */
+            only_stops(m, bitmask + (size_t)to * n_words);
+        }
         atomic_store_explicit(&m->busy, false, memory_order_release);
     }
     if (held != NULL) {

@@ -25,6 +25,9 @@ struct ste_matcher {
     uint32_t *stop;
     uint32_t n_stop;
     bool terminated;
+    int failed;     /* STE_OK, or the limit or lack of memory that ended it */
+    use use;
+    uint64_t bytes; /* of the sets in steps, where one differs from the one before */
     _Atomic bool busy;
 };
 

@@ -34,9 +34,9 @@ static void check_type(checker *k, const json *at) {
     require(k, at, at->kind == JSON_STRING || at->kind == JSON_ARRAY, "a type name or a list of them");
     const json *items = at->kind == JSON_ARRAY ? at->u.items : at;
     for (uint32_t i = 0; i < (at->kind == JSON_ARRAY ? at->n : 1); i++) {
-        static const char *const names[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
+        static const char *const type_names[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
         bool known = false;
-        for (size_t t = 0; t < sizeof names / sizeof *names; t++) known = known || json_is_text(&items[i], names[t]);
+        for (size_t t = 0; t < sizeof type_names / sizeof *type_names; t++) known = known || json_is_text(&items[i], type_names[t]);
         const char *quote = items[i].kind == JSON_STRING ? "\"" : "", *name = items[i].kind == JSON_STRING ? items[i].u.text : "";
         if (!known) json_escape(k->c->b->w, &items[i], STE_ERR_SCHEMA, "unknown type %s%.80s%s", quote, name, quote);
     }

@@ -124,15 +124,15 @@ static bool own_matters(const schema_context *c, const json *node, uint32_t kind
                                            "uniqueItems", "unevaluatedItems", NULL};
     static const char *const of_object[] = {"properties", "required", "patternProperties", "additionalProperties",
                                             "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties", NULL};
-    const char *const *names = kind == TYPE_STRING  ? of_string
+    const char *const *keywords = kind == TYPE_STRING  ? of_string
                                : kind == TYPE_ARRAY ? of_array
                                : kind == TYPE_OBJECT ? of_object
                                                      : of_number;
     if ((kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) return false;
     if (kind == TYPE_NUMBER && (schema_types(node) & kind) != kind) return true;
     if (schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return true;
-    for (; *names != NULL; names++)
-        if (schema_get(c, node, *names) != NULL) return true;
+    for (; *keywords != NULL; keywords++)
+        if (schema_get(c, node, *keywords) != NULL) return true;
     return false;
 }
 
@@ -416,11 +416,11 @@ static void add_missing_dependents(schema_context *c, const json *map, alternati
     for (uint32_t i = 0; map != NULL && i < map->n; i++) {
         const json *one = &map->u.items[i];
         if (one->kind != JSON_ARRAY && one->kind != JSON_STRING) continue;
-        const json *names = one->kind == JSON_ARRAY ? one->u.items : one;
+        const json *needed = one->kind == JSON_ARRAY ? one->u.items : one;
         const json *there = schema_requires(c, one, one->key, one->key_n);
         for (uint32_t k = 0; k < (one->kind == JSON_ARRAY ? one->n : 1); k++)
             add_alternative(c, out,
-                            (literal[]){{there, HOLDS}, {schema_forbids(c, one, names[k].u.text, names[k].n), HOLDS}}, 2);
+                            (literal[]){{there, HOLDS}, {schema_forbids(c, one, needed[k].u.text, needed[k].n), HOLDS}}, 2);
     }
 }
 

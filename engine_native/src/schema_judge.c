@@ -1,7 +1,7 @@
 /* schema_judge.c - does a given JSON value satisfy a schema?
  *
  * For values that a schema lists (enum, const), which the rest of the schema
- * may exclude, and for keys that it names under patterns.  Plain recursion over
+ * may exclude, and for keys that it named under patterns.  Plain recursion over
  * value and schema, after the definition of each keyword. */
 #include "decimal.h"
 #include "schema.h"
@@ -76,8 +76,8 @@ static bool array_holds(schema_context *c, const json *v, const json *node) {
 
 static bool member_holds(schema_context *c, const json *v, const json *member, const json *node) {
     const json *properties = json_get(node, "properties"), *patterns = json_get(node, "patternProperties");
-    const json *names = schema_get(c, node, "propertyNames"), *other = json_get(node, "additionalProperties");
-    if (names != NULL && !schema_valid(c, schema_string(c, v, member->key, member->key_n), names)) return false;
+    const json *named = schema_get(c, node, "propertyNames"), *other = json_get(node, "additionalProperties");
+    if (named != NULL && !schema_valid(c, schema_string(c, v, member->key, member->key_n), named)) return false;
     const json *own = properties == NULL ? NULL : json_member(properties, member->key, member->key_n);
     bool known = own != NULL;
     if (own != NULL && !schema_valid(c, member, own)) return false;

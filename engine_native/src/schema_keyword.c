@@ -99,6 +99,8 @@ uint32_t schema_value_type(const json *v) {
         return TYPE_ARRAY;
     case JSON_OBJECT:
         return TYPE_OBJECT;
+    case JSON_RAW: /* schemas are read whole */
+        break;
     }
     return 0;
 }

@@ -134,6 +134,7 @@ expr *schema_fixed(schema_context *c, const json *v) {
     case JSON_OBJECT:
         return fixed_container(c, v);
     case JSON_NUMBER:
+    case JSON_RAW: /* schemas are read whole */
         break;
     }
     expr *written = expr_bytes(b, v->u.text, v->n);

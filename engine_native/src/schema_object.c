@@ -43,7 +43,7 @@ typedef struct member {
     uint32_t missing, there; /* clauses that come true by its absence, by its presence */
     VEC(value_way) ways;
     literal_list literals;
-    fsm *names;       /* region: its keys, over code points */
+    fsm *keys;       /* region: its keys, over code points */
     uint64_t matches; /* region: the patterns that all its keys match; the others match none */
     expr *spelled;    /* the key in JSON text */
 } member;
@@ -169,9 +169,9 @@ static bool node_schemas(object_builder *o, const json *node, const member *m,
 static void add_holding(object_builder *o, const json *schema, void *ctx) { literal_add(o->c, ctx, schema, HOLDS); }
 
 static bool name_fits(object_builder *o, const json *node, const member *m) {
-    const json *names = schema_get(o->c, node, "propertyNames");
-    if (names == NULL || m->key == NULL) return true;
-    return schema_valid(o->c, schema_string(o->c, names, m->key, m->key_n), names);
+    const json *keys = schema_get(o->c, node, "propertyNames");
+    if (keys == NULL || m->key == NULL) return true;
+    return schema_valid(o->c, schema_string(o->c, keys, m->key, m->key_n), keys);
 }
 
 static void ignore_schema(object_builder *o, const json *schema, void *ctx) {
@@ -215,12 +215,12 @@ static void split_regions(object_builder *o, uint32_t pattern) {
     schema_context *c = o->c;
     const fsm *f = o->patterns.at[pattern];
     for (uint32_t i = 0, n = o->regions.n; i < n; i++) {
-        fsm *in = fsm_intersection(o->regions.at[i].names, f);
+        fsm *in = fsm_intersection(o->regions.at[i].keys, f);
         in = in == NULL ? NULL : fsm_reduce(in);
         if (in == NULL) continue;
-        member inside = {.names = in, .matches = o->regions.at[i].matches | UINT64_C(1) << pattern};
-        o->regions.at[i].names = fsm_reduce(fsm_difference(o->regions.at[i].names, f));
-        if (o->regions.at[i].names == NULL)
+        member inside = {.keys = in, .matches = o->regions.at[i].matches | UINT64_C(1) << pattern};
+        o->regions.at[i].keys = fsm_reduce(fsm_difference(o->regions.at[i].keys, f));
+        if (o->regions.at[i].keys == NULL)
             o->regions.at[i] = inside;
         else
             vec_push(&c->b->w->mem, &o->regions, inside);
@@ -237,8 +237,8 @@ static void add_patterns(object_builder *o, const json *node) {
     }
 }
 
-static fsm *names_automaton(object_builder *o, const json *names) {
-    return schema_strings(o->c, &(literal){names, HOLDS}, 1);
+static fsm *names_automaton(object_builder *o, const json *keys) {
+    return schema_strings(o->c, &(literal){keys, HOLDS}, 1);
 }
 
 static bool closed(const object_builder *o) {
@@ -249,9 +249,9 @@ static bool closed(const object_builder *o) {
     return false;
 }
 
-static expr *spelled_names(schema_context *c, const fsm *names) {
+static expr *spelled_names(schema_context *c, const fsm *keys) {
     expr *quote = expr_text(c->b, "\"");
-    expr *body = expr_fsm(c->b, json_spelled_automaton(c->b->w, names));
+    expr *body = expr_fsm(c->b, json_spelled_automaton(c->b->w, keys));
     return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
 }
 
@@ -278,15 +278,15 @@ static void find_regions(object_builder *o) {
         json *taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
         for (uint32_t i = 0; i < o->members.n; i++)
             taken[i] = *schema_string(c, b->n_holds > 0 ? b->holds[0] : b->fails[0], o->members.at[i].key, o->members.at[i].key_n);
-        fsm *names = schema_other_strings(c, taken, o->members.n);
-        for (uint32_t i = 0; i < b->n_holds && names != NULL; i++) {
+        fsm *keys = schema_other_strings(c, taken, o->members.n);
+        for (uint32_t i = 0; i < b->n_holds && keys != NULL; i++) {
             const json *at = schema_get(c, b->holds[i], "propertyNames");
             if (at == NULL) continue;
-            names = fsm_intersection(names, names_automaton(o, at));
-            if (names != NULL) names = fsm_reduce(names);
+            keys = fsm_intersection(keys, names_automaton(o, at));
+            if (keys != NULL) keys = fsm_reduce(keys);
         }
-        if (names == NULL) return;
-        vec_push(mem, &o->regions, (member){.names = names});
+        if (keys == NULL) return;
+        vec_push(mem, &o->regions, (member){.keys = keys});
         for (uint32_t i = 0; i < o->patterns.n; i++) split_regions(o, i);
     }
     for (uint32_t i = 0; i < o->regions.n; i++) find_literals(o, &o->regions.at[i]);
@@ -295,15 +295,15 @@ static void find_regions(object_builder *o) {
         const json *at = schema_get(c, b->fails[k], "propertyNames");
         fsm *good = at == NULL ? NULL : names_automaton(o, at);
         for (uint32_t i = 0, n = at == NULL ? 0 : o->regions.n; i < n; i++) {
-            fsm *bad = fsm_difference(o->regions.at[i].names, good);
+            fsm *bad = fsm_difference(o->regions.at[i].keys, good);
             bad = bad == NULL ? NULL : fsm_reduce(bad);
             if (bad == NULL) continue;
             member outside = o->regions.at[i];
-            outside.names = bad;
+            outside.keys = bad;
             outside.there |= UINT32_C(1) << k;
-            fsm *rest = fsm_intersection(o->regions.at[i].names, good);
-            o->regions.at[i].names = rest == NULL ? NULL : fsm_reduce(rest);
-            if (o->regions.at[i].names == NULL)
+            fsm *rest = fsm_intersection(o->regions.at[i].keys, good);
+            o->regions.at[i].keys = rest == NULL ? NULL : fsm_reduce(rest);
+            if (o->regions.at[i].keys == NULL)
                 o->regions.at[i] = outside;
             else
                 vec_push(mem, &o->regions, outside);
@@ -314,7 +314,7 @@ static void find_regions(object_builder *o) {
         if (!is_never(&o->regions.at[i].literals)) o->regions.at[keep++] = o->regions.at[i];
     o->regions.n = keep;
     for (uint32_t i = 0; i < keep; i++)
-        if (o->regions.at[i].spelled == NULL) o->regions.at[i].spelled = spelled_names(c, o->regions.at[i].names);
+        if (o->regions.at[i].spelled == NULL) o->regions.at[i].spelled = spelled_names(c, o->regions.at[i].keys);
 }
 
 /* ---- clauses ---- */

@@ -47,7 +47,7 @@ static void destroy(store *s) {
     ste_vocab_free(vocab);
 }
 
-store *store_new(ste_vocab *vocab, uint64_t budget) {
+store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits) {
     store *s = mem_new(&vocab->allocator, 1, sizeof *s);
     if (s == NULL) return NULL;
     s->vocab = vocab_retain(vocab);
@@ -56,6 +56,7 @@ store *store_new(ste_vocab *vocab, uint64_t budget) {
     pthread_rwlock_init(&s->gate, NULL);
     pthread_mutex_init(&s->grow, NULL);
     s->budget = budget;
+    s->limits = *limits;
     atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
     s->closure = closure_new(s);
@@ -113,6 +114,9 @@ static void mark(store *s) {
     mark_set(s->bottom, &sets);
     mark_set(s->top, &sets);
     for (ste_grammar *g = s->grammars; g != NULL; g = g->next) mark_rules(g->root, &rules);
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+            if (r->pins != 0) mark_rules(r, &rules);
     for (ste_matcher *m = s->matchers; m != NULL; m = m->next)
         for (uint32_t i = 0; i < m->n_steps; i++) mark_set(m->steps[i], &sets);
     while (sets != NULL) {
@@ -127,6 +131,9 @@ static void mark(store *s) {
         mark_rules(r->repeated, &rules);
         for (uint32_t i = 0; i < r->n_rules; i++) mark_rules(r->rules[i].rule, &rules);
     }
+    for (uint32_t i = 0; i < s->rules.size; i++)
+        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+            if (r->kind == RULE_NAMED && r->repeated != NULL && r->repeated->mark) r->mark = true;
 }
 
 /* Forget steps to sets that go; drop rows and locals too when asked for everything. */

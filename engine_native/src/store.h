@@ -63,7 +63,7 @@ typedef struct rule_edge {
 
 typedef struct token_edge {
     state *to;
-    uint32_t token;
+    uint32_t lo, hi; /* token ids */
 } token_edge;
 
 struct state {
@@ -87,7 +87,9 @@ struct rule {
     bool mark;           /* during a collection */
     rule_kind kind;
     uint32_t min, max;   /* of a repeat */
-    rule *repeated;
+    rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
+    struct name *name;   /* of a named rule */
+    uint32_t pins;       /* compiles that are about to use it; under grow */
     uint64_t memory;
     byte_edge *bytes;
     rule_edge *rules;
@@ -169,7 +171,7 @@ typedef struct table {
 } table;
 
 typedef struct store_stats {
-    _Atomic uint64_t rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
+    _Atomic uint64_t text_hits, text_misses, rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
 } store_stats;
 
 typedef struct closure closure;
@@ -190,62 +192,78 @@ struct store {
     ste_matcher *matchers;     /* live ones, under grow */
     ste_grammar *grammars;     /* live ones, under grow */
     store_stats stats;
+    ste_limits limits;         /* of matching */
 };
 
-store *store_new(ste_vocab *vocab, uint64_t budget);
+/* One user of sets: what it may still make of them, and why a call failed. */
+typedef struct use {
+    store *s;
+    uint64_t work; /* items and waiters that may still be made */
+    int code;      /* what a failure means: STE_ERR_NO_MEMORY unless a limit was met */
+} use;
+
+store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits);
 store *store_retain(store *s);
 void store_release(store *s);
 
 void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
 void store_free(store *s, void *p, size_t size);
 
-/* rules.c: the store's rule for the builder's root; escapes (out of memory) with the store as before. */
+/* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
 rule *store_intern(store *s, builder *b);
 void rule_free(store *s, rule *r);
+
+/* names.c: see there.  All but names_of and names_unpin want `grow`. */
+names names_of(store *s);
+void names_unpin(store *s, const builder *b);
+void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
+/* Set r->repeated; false with the reason in u->code. */
+bool name_build(use *u, rule *r);
 
 /* set.c */
 closure *closure_new(store *s);
 void closure_free(store *s, closure *c);
-/* All of these return NULL only when out of memory, and want the gate held for reading.
+/* All of these return NULL when they fail, with the reason in u->code, and want the gate held for reading.
  * set_initial: the set at the start of a text in root. */
-set *set_initial(store *s, rule *root);
+set *set_initial(use *u, rule *root);
 /* The set of one item by itself, under top. */
-set *set_local(store *s, const state *state, uint64_t reg);
+set *set_local(use *u, const state *state, uint64_t reg);
 /* The set after one byte; from->allow has it. */
-set *set_step_slow(store *s, set *from, uint32_t byte);
-static inline set *set_step(store *s, set *from, uint32_t byte) {
+set *set_step_slow(use *u, set *from, uint32_t byte);
+static inline set *set_step(use *u, set *from, uint32_t byte) {
     edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_acquire);
     if (block != NULL) {
         set *to = atomic_load_explicit(&block->to[byte & 15], memory_order_acquire);
         if (to != NULL) return to;
     }
-    return set_step_slow(s, from, byte);
+    return set_step_slow(u, from, byte);
 }
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
-set *set_step_token(store *s, set *from, uint32_t token);
+set *set_step_token(use *u, set *from, uint32_t token);
 /* What is possible in a or in b. */
-set *set_union(store *s, set *a, set *b);
+set *set_union(use *u, set *a, set *b);
 /* The set after the rule of an item that began in origin (NULL: in s itself) is complete. */
-set *set_after(store *s, set *at, set *origin, rule *completed);
+set *set_after(use *u, set *at, set *origin, rule *completed);
 /* The set whose mask is the mask of s. */
-set *set_canonical(store *s, set *at);
+set *set_canonical(use *u, set *at);
 /* If what begins in `at` is one counted repeat: `at` without its bounds, *left: how many more repetitions the
  * upper bound leaves (UINT64_MAX: no bound), *counter: its waiter.  Else `at` itself, and NULL. */
-set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter);
+set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter);
 void set_destroy(store *s, set *at);
+size_t set_bytes(const set *at);
 
 /* row.c */
 row *row_intern(store *s, const uint32_t *words); /* under no lock; a reference for the caller */
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
 
 /* loops.c: what `at` loops on; computed once per set. */
-const loop *set_loop(store *s, set *at);
+const loop *set_loop(use *u, set *at);
 /* Tokens made of the loop's characters, at most `most` of them. */
 void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
 
-/* mask.c: the finished row of a set, stop tokens left out; NULL when out of memory.  The set keeps it. */
-row *mask_row(store *s, set *at);
+/* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
+row *mask_row(use *u, set *at);
 
 /* collect.c: free what no live grammar or matcher needs; called without locks. */
 void store_collect(store *s, bool everything);

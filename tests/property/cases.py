@@ -57,8 +57,8 @@ class Case:
         )
 
     def compiler(self, *, cache_bytes: int = 256 << 20) -> Compiler:
-        """A cold compiler."""
-        return Compiler(self.vocabulary(), cache_bytes=cache_bytes, limits=Limits())
+        """A cold compiler. Random grammars may be as ambiguous as they like."""
+        return Compiler(self.vocabulary(), cache_bytes=cache_bytes, limits=Limits(match_items=10**12))
 
     def compile(self, compiler: Compiler) -> Grammar:
         """EngineError when the engine refuses the source."""
