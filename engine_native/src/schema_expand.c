@@ -45,6 +45,8 @@ typedef struct pending {
     sign sign;
     const struct pending *next;
     const struct pending *because; /* what brought this one in */
+    uint64_t place;                /* in that: index of the keyword, then of the item */
+    uint32_t depth;
 } pending;
 
 typedef struct open_choice {
@@ -542,10 +544,51 @@ static const node_choices *choices_of(schema_context *c, uint32_t kind, const js
 
 /* ---- expansion ---- */
 
+static uint64_t place_in(const json *node, const json *outer) {
+    if (node->parent == outer) return (uint64_t)node->index << 32;
+    if (node->parent != NULL && node->parent->parent == outer) return (uint64_t)node->parent->index << 32 | node->index;
+    const json *ref = json_get(outer, "$ref");
+    return ref == NULL ? 0 : (uint64_t)ref->index << 32;
+}
+
 static const pending *push(schema_context *c, const json *node, sign s, const pending *next, const pending *because) {
     pending *p = arena_alloc(&c->b->w->mem, 1, sizeof *p);
-    *p = (pending){node, s, next, because};
+    *p = (pending){.node = node, .sign = s, .next = next, .because = because};
+    if (because != NULL) {
+        p->place = place_in(node, because->node);
+        p->depth = because->depth + 1;
+    }
     return p;
+}
+
+/* Does a stand before b in the text, references being replaced by what they mean? */
+static bool stands_before(const pending *a, const pending *b) {
+    const pending *from_a = a, *from_b = b, *last_a = NULL, *last_b = NULL;
+    for (; from_a->depth > from_b->depth; from_a = from_a->because) last_a = from_a;
+    for (; from_b->depth > from_a->depth; from_b = from_b->because) last_b = from_b;
+    for (; from_a != from_b; from_a = from_a->because, from_b = from_b->because) {
+        if (from_a->because == NULL || from_b->because == NULL) return false; /* of different literals: as they came */
+        last_a = from_a;
+        last_b = from_b;
+    }
+    const json *own = json_get(from_a->node, "properties");
+    uint64_t own_place = own == NULL ? 0 : (uint64_t)own->index << 32;
+    return (last_a == NULL ? own_place : last_a->place) < (last_b == NULL ? own_place : last_b->place);
+}
+
+/* In the order of the text: so the keys that several nodes declare come as one reads them. */
+static void sort_holds(schema_branch *branch, const pending **from) {
+    for (uint32_t i = 1; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i];
+        const pending *p = from[i];
+        uint32_t k = i;
+        for (; k > 0 && stands_before(p, from[k - 1]); k--) {
+            from[k] = from[k - 1];
+            branch->holds[k] = branch->holds[k - 1];
+        }
+        from[k] = p;
+        branch->holds[k] = node;
+    }
 }
 
 static void emit(expansion *e, const partial *p) {
@@ -562,6 +605,7 @@ static void emit(expansion *e, const partial *p) {
         out.holds[--i] = k->node;
         from[i] = k->from;
     }
+    if (e->kind == TYPE_OBJECT) sort_holds(&out, from);
     out.from = from;
     i = out.n_fails;
     for (const chosen *k = p->fails; k != NULL; k = k->before) out.fails[--i] = k->node;

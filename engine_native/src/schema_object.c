@@ -1,10 +1,12 @@
 /* schema_object.c - objects: keys by name and by pattern, counts, dependencies, unevaluated keys, and their negations.
  *
  * Keys that the schema names are *known*.  The declared ones come in declared
- * order (with property_order "any": in any order), known but undeclared ones -
- * only required, say - in any order after them.  All other keys fall into
+ * order (with property_order "any": in any order); what several schemas declare
+ * may be interleaved while that takes few states.  Known but undeclared keys -
+ * only required, say - come in any order after them.  All other keys fall into
  * *regions*: the strings that match the same patterns, so that the schemas for
- * their values are the same.
+ * their values are the same.  A known key that is neither declared nor has to be
+ * remembered is a region of its own.
  *
  * Whatever else must be the case is a *clause*: a list of ways, one of which
  * must come true.  "a needs b" is {a is missing, b is there}; a negated node is
@@ -12,7 +14,7 @@
  *
  * The automaton goes from member to member.  Its states remember
  *
- *   position   how many ordered keys have been passed
+ *   position   how many ordered keys have been passed, in each chain of them
  *   seen       which unordered known keys have come
  *   done       which clauses have come true
  *   count      members so far, up to the last number that matters (at least 1: is a comma due?)
@@ -23,11 +25,15 @@
 #include "schema.h"
 
 #define MAX_UNORDERED 8
+#define MAX_CHAINS 6
+#define MAX_GRID 256        /* positions when chains of declared keys are interleaved */
+#define MAX_PRODUCT 1024    /* positions * sets of clauses * sets of unordered keys */
 #define MAX_CLAUSES 24
 #define MAX_REGIONS 256
 #define MAX_PATTERNS 64
 #define MAX_COUNT 3000
 #define MAX_STATES 60000
+#define INLINE_STATES 64    /* with more states, members become rules of their own */
 #define REPEAT_FROM 16 /* maps with counts from here on are counted by a repeat */
 
 /* A value that is not of this schema makes the clause true. */
@@ -40,6 +46,7 @@ typedef struct member {
     const char *key; /* NULL: a region */
     uint32_t key_n;
     bool required, declared;
+    uint32_t chain;          /* declared: which of the schemas declared it first */
     uint32_t missing, there; /* clauses that come true by its absence, by its presence */
     VEC(value_way) ways;
     literal_list literals;
@@ -59,13 +66,15 @@ typedef struct begin_entry {
 typedef struct object_builder {
     schema_context *c;
     const schema_branch *branch;
-    VEC(member) members; /* ordered, then unordered */
+    VEC(member) members; /* ordered, chain by chain, then unordered */
     uint32_t n_ordered;
+    uint32_t n_chains, chain_from[MAX_CHAINS], chain_n[MAX_CHAINS], stride[MAX_CHAINS], last_position;
     VEC(member) regions;
     VEC(fsm *) patterns;
-    uint32_t clauses, n_clauses;
+    uint32_t clauses; /* set of those that are to come true */
     uint32_t count_clause_min[MAX_CLAUSES], count_clause_max[MAX_CLAUSES]; /* outside of these the clause is true */
     uint32_t min, max, count_cap;
+    bool impossible;
     expr *separator;
     fsm *f;
     uint32_t end;
@@ -74,6 +83,7 @@ typedef struct object_builder {
     uint32_t *table, mask;
     VEC(begin_entry) begins;
     uint32_t *begin_table, begin_mask;
+    bool pairs_are_rules;
 } object_builder;
 
 /* ---- known keys ---- */
@@ -84,35 +94,40 @@ static member *find_member(object_builder *o, const char *key, uint32_t n) {
     return NULL;
 }
 
-static member *add_member(object_builder *o, const char *key, uint32_t n, bool declared) {
+static member *add_member(object_builder *o, const char *key, uint32_t n) {
     member *found = find_member(o, key, n);
     if (found != NULL) return found;
     work_charge(o->c->b->w, 1 + o->members.n / 64);
-    vec_push(&o->c->b->w->mem, &o->members, (member){.key = key, .key_n = n, .declared = declared});
+    vec_push(&o->c->b->w->mem, &o->members, (member){.key = key, .key_n = n});
     return &o->members.at[o->members.n - 1];
 }
 
 static void add_names(object_builder *o, const json *list, bool required) {
     for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++) {
-        member *m = add_member(o, list->u.items[k].u.text, list->u.items[k].n, false);
+        member *m = add_member(o, list->u.items[k].u.text, list->u.items[k].n);
         m->required = m->required || required;
     }
 }
 
-static void add_keys(object_builder *o, const json *map, bool declared) {
-    for (uint32_t k = 0; map != NULL && k < map->n; k++)
-        add_member(o, map->u.items[k].key, map->u.items[k].key_n, declared);
+static void add_keys(object_builder *o, const json *map, bool declared, uint32_t chain) {
+    for (uint32_t k = 0; map != NULL && k < map->n; k++) {
+        member *m = add_member(o, map->u.items[k].key, map->u.items[k].key_n);
+        if (declared && !m->declared) {
+            m->declared = true;
+            m->chain = chain;
+        }
+    }
 }
 
 static void add_dependent_names(object_builder *o, const json *map) {
     for (uint32_t k = 0; map != NULL && k < map->n; k++) {
         const json *one = &map->u.items[k];
         if (one->kind == JSON_ARRAY && one->n > 0) {
-            add_member(o, one->key, one->key_n, false);
+            add_member(o, one->key, one->key_n);
             add_names(o, one, false);
         } else if (one->kind == JSON_STRING) {
-            add_member(o, one->key, one->key_n, false);
-            add_member(o, one->u.text, one->n, false);
+            add_member(o, one->key, one->key_n);
+            add_member(o, one->u.text, one->n);
         }
     }
 }
@@ -120,14 +135,14 @@ static void add_dependent_names(object_builder *o, const json *map) {
 static void find_members(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
-    for (uint32_t i = 0; i < b->n_holds; i++) add_keys(o, json_get(b->holds[i], "properties"), true);
+    for (uint32_t i = 0; i < b->n_holds; i++) add_keys(o, json_get(b->holds[i], "properties"), true, i);
     for (uint32_t i = 0; i < b->n_holds; i++) add_names(o, json_get(b->holds[i], "required"), true);
     for (uint32_t i = 0; i < b->n_holds; i++) {
         add_dependent_names(o, json_get(b->holds[i], "dependencies"));
         add_dependent_names(o, schema_get(c, b->holds[i], "dependentRequired"));
     }
     for (uint32_t i = 0; i < b->n_fails; i++) {
-        add_keys(o, json_get(b->fails[i], "properties"), false);
+        add_keys(o, json_get(b->fails[i], "properties"), false, 0);
         add_names(o, json_get(b->fails[i], "required"), false);
     }
 }
@@ -290,9 +305,12 @@ static void find_regions(object_builder *o) {
         for (uint32_t i = 0; i < o->patterns.n; i++) split_regions(o, i);
     }
     for (uint32_t i = 0; i < o->regions.n; i++) find_literals(o, &o->regions.at[i]);
-    /* A key outside of the negated "propertyNames" makes that clause true: a region of its own. */
+    /* A key outside of the negated "propertyNames" makes that clause true: a region of its own.
+     * (Clauses are not numbered yet: the first ones will be those of `fails`, in order.) */
     for (uint32_t k = 0; k < b->n_fails; k++) {
         const json *at = schema_get(c, b->fails[k], "propertyNames");
+        if (at != NULL && k >= MAX_CLAUSES)
+            json_escape(c->b->w, at, STE_ERR_LIMIT, "more than %d negated schemas for one object", MAX_CLAUSES);
         fsm *good = at == NULL ? NULL : names_automaton(o, at);
         for (uint32_t i = 0, n = at == NULL ? 0 : o->regions.n; i < n; i++) {
             fsm *bad = fsm_difference(o->regions.at[i].keys, good);
@@ -319,12 +337,19 @@ static void find_regions(object_builder *o) {
 
 /* ---- clauses ---- */
 
+static void simplify_clauses(object_builder *o);
+
+/* The lowest free number, after making room if need be. */
 static uint32_t new_clause(object_builder *o) {
-    if (o->n_clauses == MAX_CLAUSES)
+    if (o->clauses == (UINT32_C(1) << MAX_CLAUSES) - 1) simplify_clauses(o);
+    uint32_t k = 0;
+    while (k < MAX_CLAUSES && (o->clauses >> k & 1) != 0) k++;
+    if (k == MAX_CLAUSES)
         escape(&o->c->b->w->out, STE_ERR_LIMIT, 0, "more than %d dependencies and negated schemas for one object", MAX_CLAUSES);
-    o->count_clause_max[o->n_clauses] = REPEAT_INFINITE;
-    o->clauses |= UINT32_C(1) << o->n_clauses;
-    return o->n_clauses++;
+    o->count_clause_min[k] = 0;
+    o->count_clause_max[k] = REPEAT_INFINITE;
+    o->clauses |= UINT32_C(1) << k;
+    return k;
 }
 
 static void add_dependency(object_builder *o, const char *key, uint32_t n, const json *needs) {
@@ -382,6 +407,119 @@ static void add_failure(object_builder *o, const json *node, uint32_t clause) {
     }
 }
 
+/* ---- clauses that need no remembering ----
+ *
+ * A clause about a single key says something about that key alone: that it is
+ * required, forbidden, or of values that fail a schema. */
+
+/* The only way of m to make the clause true by its value, if there is at most one; false otherwise. */
+static bool single_way(const member *m, uint32_t clause, const json **schema) {
+    *schema = NULL;
+    for (uint32_t i = 0; i < m->ways.n; i++) {
+        if (m->ways.at[i].clause != clause) continue;
+        if (*schema != NULL) return false;
+        *schema = m->ways.at[i].schema;
+    }
+    return true;
+}
+
+static void forget_ways(member *m, uint32_t clause) {
+    uint32_t keep = 0;
+    for (uint32_t i = 0; i < m->ways.n; i++)
+        if (m->ways.at[i].clause != clause) m->ways.at[keep++] = m->ways.at[i];
+    m->ways.n = keep;
+}
+
+static void forget_clause(object_builder *o, uint32_t clause) {
+    uint32_t bit = UINT32_C(1) << clause;
+    for (uint32_t r = 0; r < 2; r++) {
+        member *at = r == 0 ? o->members.at : o->regions.at;
+        for (uint32_t i = 0; i < (r == 0 ? o->members.n : o->regions.n); i++) {
+            at[i].missing &= ~bit;
+            at[i].there &= ~bit;
+            forget_ways(&at[i], clause);
+        }
+    }
+    o->count_clause_min[clause] = 0;
+    o->count_clause_max[clause] = REPEAT_INFINITE;
+    o->clauses &= ~bit;
+}
+
+static bool has_literal(const literal_list *list, const json *node, sign s) {
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i].node == node && list->at[i].sign == s) return true;
+    return false;
+}
+
+/* Drop ways that cannot be, and see ways that must be; true: the clause holds anyway. */
+static bool prune_clause(member *m, uint32_t clause) {
+    uint32_t bit = UINT32_C(1) << clause, keep = 0;
+    bool never = m->key != NULL && is_never(&m->literals);
+    if (m->required) m->missing &= ~bit;
+    if (never) m->there &= ~bit;
+    for (uint32_t i = 0; i < m->ways.n; i++) {
+        value_way w = m->ways.at[i];
+        if (w.clause == clause && (never || (m->there & bit) != 0 || has_literal(&m->literals, w.schema, HOLDS))) continue;
+        if (w.clause == clause && has_literal(&m->literals, w.schema, FAILS))
+            m->there |= bit;
+        else
+            m->ways.at[keep++] = w;
+    }
+    m->ways.n = keep;
+    bool there = (m->there & bit) != 0, missing = (m->missing & bit) != 0;
+    return (missing && (there || never)) || (there && m->required);
+}
+
+static bool concerns(const member *m, uint32_t clause) {
+    uint32_t bit = UINT32_C(1) << clause;
+    for (uint32_t i = 0; i < m->ways.n; i++)
+        if (m->ways.at[i].clause == clause) return true;
+    return ((m->there | m->missing) & bit) != 0;
+}
+
+/* True if something changed.  A clause that cannot come true leaves o->impossible. */
+static bool simplify_clause(object_builder *o, uint32_t clause) {
+    schema_context *c = o->c;
+    uint32_t bit = UINT32_C(1) << clause, n = 0, in_regions = 0;
+    uint32_t low = o->count_clause_min[clause], high = o->count_clause_max[clause];
+    member *only = NULL;
+    const json *schema;
+    for (uint32_t i = 0; i < o->members.n; i++) {
+        if (prune_clause(&o->members.at[i], clause)) {
+            forget_clause(o, clause);
+            return true;
+        }
+        if (!concerns(&o->members.at[i], clause)) continue;
+        only = &o->members.at[i];
+        n++;
+    }
+    for (uint32_t i = 0; i < o->regions.n; i++) in_regions += concerns(&o->regions.at[i], clause);
+    bool counts = low > 0 || high != REPEAT_INFINITE;
+    if (n + in_regions == 0) {
+        if (!counts) o->impossible = true;
+        if (!counts || (low > 0 && high != REPEAT_INFINITE)) return false;
+        if (low > 0 && low - 1 < o->max) o->max = low - 1;
+        if (low == 0 && high + 1 > o->min) o->min = high + 1;
+        forget_clause(o, clause);
+        return true;
+    }
+    if (n != 1 || in_regions != 0 || counts || !single_way(only, clause, &schema)) return false;
+    bool missing = (only->missing & bit) != 0, there = (only->there & bit) != 0;
+    if (!missing) only->required = true;
+    if (missing && schema == NULL) literal_add(c, &only->literals, &schema_never, HOLDS);
+    if (!there && schema != NULL) literal_add(c, &only->literals, schema, FAILS);
+    forget_clause(o, clause);
+    return true;
+}
+
+static void simplify_clauses(object_builder *o) {
+    for (bool changed = true; changed && !o->impossible;) {
+        changed = false;
+        for (uint32_t k = 0; k < MAX_CLAUSES && !o->impossible; k++)
+            if ((o->clauses >> k & 1) != 0) changed = simplify_clause(o, k) || changed;
+    }
+}
+
 /* ---- the automaton ---- */
 
 static uint32_t state_number(object_builder *o, object_state s) {
@@ -416,27 +554,40 @@ static uint32_t begin_slot(const object_builder *o, const begin_entry *e) {
     return slot;
 }
 
-/* Where a member (its number; regions after the known keys) begins that leads to `to`: each is written once. */
-static uint32_t member_begin(object_builder *o, uint32_t number, const member *m, const literal_list *literals, uint32_t to) {
-    schema_context *c = o->c;
-    arena *mem = &c->b->w->mem;
-    expr *value = conjunction_rule(c, literals);
-    if (value->kind == EXPR_NEVER) return UINT32_MAX;
+#define PAIR_RULE UINT32_MAX /* for `to`: the rule of the member itself */
+
+static begin_entry *find_begin(object_builder *o, begin_entry e) {
+    arena *mem = &o->c->b->w->mem;
     if (o->begins.n * 2 >= o->begin_mask) {
         uint32_t size = o->begin_table == NULL ? 64 : (o->begin_mask + 1) * 2;
         o->begin_table = arena_alloc(mem, size, sizeof *o->begin_table);
         o->begin_mask = size - 1;
         for (uint32_t i = 0; i < o->begins.n; i++) o->begin_table[begin_slot(o, &o->begins.at[i])] = i + 1;
     }
-    begin_entry e = {number, value->u.id, to, 0};
     uint32_t slot = begin_slot(o, &e);
-    if (o->begin_table[slot] != 0) return o->begins.at[o->begin_table[slot] - 1].at;
-    e.at = fsm_state(o->f);
-    vec_push(mem, &o->begins, e);
-    o->begin_table[slot] = o->begins.n;
-    expr *pair = expr_sequence(c->b, (expr *[]){m->spelled, c->space, expr_text(c->b, ":"), c->space, value}, 5);
-    expr_build(c->b, pair, o->f, e.at, to);
-    return e.at;
+    if (o->begin_table[slot] == 0) {
+        vec_push(mem, &o->begins, e);
+        o->begin_table[slot] = o->begins.n;
+    }
+    return &o->begins.at[o->begin_table[slot] - 1];
+}
+
+/* Where a member (its number; regions after the known keys) begins that leads to `to`: each is written once. */
+static uint32_t member_begin(object_builder *o, uint32_t number, const member *m, const literal_list *literals, uint32_t to) {
+    builder *b = o->c->b;
+    expr *value = conjunction_rule(o->c, literals);
+    if (value->kind == EXPR_NEVER) return UINT32_MAX;
+    begin_entry *e = find_begin(o, (begin_entry){number, value->u.id, to, UINT32_MAX});
+    if (e->at != UINT32_MAX) return e->at;
+    uint32_t at = e->at = fsm_state(o->f);
+    expr *pair = expr_sequence(b, (expr *[]){m->spelled, o->c->space, expr_text(b, ":"), o->c->space, value}, 5);
+    if (o->pairs_are_rules) {
+        begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
+        if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
+        pair = expr_rule(b, known->at);
+    }
+    expr_build(b, pair, o->f, at, to);
+    return at;
 }
 
 static uint32_t after_separator(object_builder *o, uint32_t at) {
@@ -479,14 +630,15 @@ static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1)
 
 static bool complete(const object_builder *o, const object_state *s) {
     uint32_t done = s->done;
-    if (s->position < o->n_ordered || s->count < o->min || s->count > o->max) return false;
+    if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
     for (uint32_t i = o->n_ordered; i < o->members.n; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
     }
-    for (uint32_t k = 0; k < o->n_clauses; k++)
-        if (s->count < o->count_clause_min[k] || s->count > o->count_clause_max[k]) done |= UINT32_C(1) << k;
+    for (uint32_t k = 0; o->clauses >> k != 0; k++)
+        if ((o->clauses >> k & 1) != 0 && (s->count < o->count_clause_min[k] || s->count > o->count_clause_max[k]))
+            done |= UINT32_C(1) << k;
     return (done & o->clauses) == o->clauses;
 }
 
@@ -503,20 +655,19 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (to.count < o->count_cap) to.count++;
     bool full = s.count == o->max;
     uint32_t open = UINT32_MAX; /* where a member can begin */
-    if (s.position < o->n_ordered) {
-        const member *m = &o->members.at[s.position];
-        to.position = s.position + 1;
-        if (!m->required) {
-            object_state skip = s;
-            skip.position = to.position;
-            skip.done |= m->missing;
-            fsm_empty_add(o->f, at, state_number(o, skip));
-        }
-        if (full || is_never(&m->literals)) return;
-        open = s.count == 0 ? at : after_separator(o, at);
-        add_versions(o, s.position, m, open, to);
-        return;
+    for (uint32_t k = 0; k < o->n_chains; k++) {
+        uint32_t passed = s.position / o->stride[k] % (o->chain_n[k] + 1);
+        if (passed == o->chain_n[k]) continue;
+        const member *m = &o->members.at[o->chain_from[k] + passed];
+        object_state next = to, skip = s;
+        next.position = skip.position = s.position + o->stride[k];
+        skip.done |= m->missing;
+        if (!m->required) fsm_empty_add(o->f, at, state_number(o, skip));
+        if (full || is_never(&m->literals)) continue;
+        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        add_versions(o, o->chain_from[k] + passed, m, open, next);
     }
+    if (s.position != o->last_position) return;
     for (uint32_t i = o->n_ordered; i < o->members.n && !full; i++) {
         const member *m = &o->members.at[i];
         if ((s.seen & bit_of(o, i)) != 0 || is_never(&m->literals)) continue;
@@ -560,15 +711,69 @@ static expr *lower_map(object_builder *o) {
 
 /* ---- set-up ---- */
 
+static uint32_t count_bits(uint32_t v) {
+    uint32_t n = 0;
+    for (; v != 0; v &= v - 1) n++;
+    return n;
+}
+
+/* 0 ordered; 1 a region of its own; 2 unordered, required; 3 unordered. */
+static int group_of(const object_builder *o, const member *m) {
+    bool counts = o->min > 0 || o->max != REPEAT_INFINITE;
+    bool tracked = counts || m->required || m->missing != 0 || m->there != 0 || m->ways.n != 0;
+    if (m->declared && !o->c->any_order) return 0;
+    return m->declared || tracked ? (m->required ? 2 : 3) : 1;
+}
+
+static void add_chain(object_builder *o, uint32_t from, uint32_t n) {
+    o->stride[o->n_chains] = o->n_chains == 0 ? 1 : o->stride[o->n_chains - 1] * (o->chain_n[o->n_chains - 1] + 1);
+    o->chain_from[o->n_chains] = from;
+    o->chain_n[o->n_chains++] = n;
+}
+
+/* Which known keys are ordered, and in how many chains. */
 static void order_members(object_builder *o) {
-    uint32_t declared = 0;
-    while (declared < o->members.n && o->members.at[declared].declared) declared++;
-    o->n_ordered = o->members.n - declared > MAX_UNORDERED ? o->members.n - MAX_UNORDERED : declared;
-    if (!o->c->any_order) return;
-    if (o->members.n > MAX_UNORDERED)
-        json_escape(o->c->b->w, o->branch->holds[0], STE_ERR_UNSUPPORTED,
-                    "property_order \"any\" is supported for up to %d named keys, not %u", MAX_UNORDERED, o->members.n);
-    o->n_ordered = 0;
+    arena *mem = &o->c->b->w->mem;
+    VEC(member) sorted = {0};
+    uint32_t declared = 0, states = UINT32_C(1) << count_bits(o->clauses);
+    for (int group = 0; group < 4; group++) {
+        for (uint32_t i = 0; i < o->members.n; i++) {
+            const member *m = &o->members.at[i];
+            if (group_of(o, m) != group) continue;
+            if (group != 1)
+                vec_push(mem, &sorted, *m);
+            else if (!is_never(&m->literals))
+                vec_push(mem, &o->regions, *m);
+        }
+        if (group == 0) declared = sorted.n;
+    }
+    o->members.at = sorted.at;
+    o->members.n = sorted.n;
+    uint32_t unordered = sorted.n - declared, grid = 1, chains = 0, most = 0;
+    for (uint32_t i = 0; i < declared && grid <= MAX_GRID; chains++) {
+        uint32_t to = i;
+        while (to < declared && sorted.at[to].chain == sorted.at[i].chain) to++;
+        grid *= to - i + 1;
+        i = to;
+    }
+    if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
+    while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
+    if (o->c->any_order && most < unordered)
+        json_escape(o->c->b->w, o->branch->n_holds > 0 ? o->branch->holds[0] : o->branch->fails[0], STE_ERR_UNSUPPORTED,
+                    "property_order \"any\" is supported for up to %u named keys here, not %u", most, unordered);
+    o->n_ordered = sorted.n - (most < unordered ? most : unordered);
+    if (grid == declared + 1 || o->n_ordered != declared) {
+        if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
+    } else {
+        for (uint32_t i = 0; i < declared;) {
+            uint32_t from = i;
+            while (i < declared && sorted.at[i].chain == sorted.at[from].chain) i++;
+            add_chain(o, from, i - from);
+        }
+    }
+    for (uint32_t k = 0; k < o->n_chains; k++) o->last_position += o->stride[k] * o->chain_n[k];
+    o->pairs_are_rules = (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
+                         ((uint64_t)(o->last_position + 1) * states << (sorted.n - o->n_ordered)) > INLINE_STATES;
 }
 
 static void count_limits(object_builder *o) {
@@ -578,7 +783,8 @@ static void count_limits(object_builder *o) {
     if (o->regions.n == 0 && o->max >= o->members.n) o->max = REPEAT_INFINITE;
     o->count_cap = o->min > 1 ? o->min : 1;
     if (o->max != REPEAT_INFINITE && o->max > o->count_cap) o->count_cap = o->max;
-    for (uint32_t k = 0; k < o->n_clauses; k++) {
+    for (uint32_t k = 0; o->clauses >> k != 0; k++) {
+        if ((o->clauses >> k & 1) == 0) continue;
         if (o->count_clause_min[k] > o->count_cap) o->count_cap = o->count_clause_min[k];
         if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= o->count_cap)
             o->count_cap = o->count_clause_max[k] + 1;
@@ -602,12 +808,14 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
         add_dependencies(o, json_get(branch->holds[i], "dependencies"));
         add_dependencies(o, schema_get(c, branch->holds[i], "dependentRequired"));
     }
+    simplify_clauses(o);
+    if (o->impossible || o->min > o->max) return expr_never(b);
     for (uint32_t i = 0; i < o->members.n; i++)
         if (o->members.at[i].required && is_never(&o->members.at[i].literals)) return expr_never(b);
     count_limits(o);
-    if (o->members.n == 0 && o->n_clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
+    order_members(o);
+    if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
     if (o->count_cap > MAX_COUNT)
         escape(&b->w->out, STE_ERR_LIMIT, 0, "counting %u members beside named keys needs too many states", o->count_cap);
-    order_members(o);
     return lower_states(o);
 }
