@@ -22,12 +22,22 @@ fsm *json_char_automaton(work *w);
 fsm *json_string_automaton(work *w);
 
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed). */
-fsm *json_spelled_automaton(work *w, const fsm *text);
+fsm *json_spelled_automaton(builder *b, const fsm *text);
 
 /* A string, quotes included, that is none of the fixed strings of `taken`. */
 fsm *json_other_string_automaton(builder *b, expr *taken);
 
-/* What may stand between two JSON tokens: STE_WHITESPACE_*. */
-expr *json_whitespace(builder *b, int whitespace);
+/* All options about JSON text in one number, so that equal options are equal numbers: bits 0-3
+ * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY. */
+int json_layout(const ste_options *options);
+static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0; }
+
+/* What stands between JSON tokens. */
+typedef struct json_spaces {
+    expr *inside;        /* beside brackets and braces */
+    expr *comma, *colon; /* with what is around them */
+} json_spaces;
+
+json_spaces json_whitespace(builder *b, int layout);
 
 #endif

@@ -17,6 +17,7 @@
 #define STE_SCHEMA_H
 
 #include "front.h"
+#include "json_text.h"
 
 enum {
     TYPE_NULL = 1,
@@ -61,7 +62,7 @@ struct schema_context {
     builder *b;
     const json *root; /* of the document: "#" */
     dialect draft;
-    expr *space;      /* between JSON tokens */
+    json_spaces space;
     uint32_t string, character, number, integer; /* rules, + 1 once made */
     conjunction_entry **table;
     uint32_t table_size, n_entries;
@@ -161,7 +162,6 @@ fsm *schema_strings(schema_context *c, const literal *literals, uint32_t n);
 void literal_add(schema_context *c, literal_list *list, const json *node, sign s);
 /* The rule of a conjunction; its body is made when the work list comes to it. */
 expr *conjunction_rule(schema_context *c, const literal_list *list);
-expr *schema_comma(schema_context *c);
 expr *schema_fixed(schema_context *c, const json *value);
 /* The narrowest of two count keywords over all nodes; false if nothing satisfies both. */
 bool schema_counts(const schema_branch *branch, const char *min_name, const char *max_name, uint32_t *min, uint32_t *max);

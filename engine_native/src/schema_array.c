@@ -94,7 +94,7 @@ static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t 
 static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_t min, uint32_t max, uint32_t prefix) {
     builder *b = c->b;
     if (prefix > MAX_PREFIX) escape(&b->w->out, STE_ERR_LIMIT, 0, "more than %d items have a schema of their own", MAX_PREFIX);
-    expr *separator = schema_comma(c), *rest_item = item_rule(c, branch, prefix);
+    expr *separator = c->space.comma, *rest_item = item_rule(c, branch, prefix);
     /* tail: what may follow `i` items, built from the back. */
     expr *tail = expr_empty(b);
     if (max > prefix) {
@@ -109,9 +109,9 @@ static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_
         if (i > 0 && i >= min) tail = expr_optional(b, tail);
     }
     /* "[" space "]" or "[" space items space "]" */
-    expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space);
+    expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
     if (min == 0) items = expr_optional(b, items);
-    return expr_sequence(b, (expr *[]){expr_text(b, "["), c->space, items, expr_text(b, "]")}, 4);
+    return expr_sequence(b, (expr *[]){expr_text(b, "["), c->space.inside, items, expr_text(b, "]")}, 4);
 }
 
 /* ---- unique items ---- */
@@ -303,16 +303,16 @@ static expr *lower_states(array_builder *a) {
     a->f = fsm_new(b->w);
     a->end = fsm_state(a->f);
     a->f->final.at[a->end] = 1;
-    a->separator = schema_comma(a->c);
+    a->separator = a->c->space.comma;
     array_state none = {0};
     uint32_t begin = fsm_state(a->f);
-    expr_build(b, expr_pair(b, expr_text(b, "["), a->c->space), a->f, a->f->start, begin);
+    expr_build(b, expr_pair(b, expr_text(b, "["), a->c->space.inside), a->f, a->f->start, begin);
     if (complete(a, &none)) fsm_edge_add(a->f, begin, ']', ']', a->end);
     add_items(a, begin, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];
-        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space, expr_text(b, "]")), a->f, at, a->end);
+        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, expr_text(b, "]")), a->f, at, a->end);
         if (s.index == a->max) continue;
         uint32_t next = fsm_state(a->f);
         expr_build(b, a->separator, a->f, at, next);

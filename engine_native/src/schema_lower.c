@@ -89,10 +89,6 @@ bool schema_counts(const schema_branch *branch, const char *min_name, const char
     return *min <= *max && *min != REPEAT_INFINITE;
 }
 
-expr *schema_comma(schema_context *c) {
-    return expr_sequence(c->b, (expr *[]){c->space, expr_text(c->b, ","), c->space}, 3);
-}
-
 /* ---- fixed values ---- */
 
 static expr *fixed_container(schema_context *c, const json *v) {
@@ -100,19 +96,17 @@ static expr *fixed_container(schema_context *c, const json *v) {
     bool object = v->kind == JSON_OBJECT;
     VEC(expr *) parts = {0};
     vec_push(&b->w->mem, &parts, expr_text(b, object ? "{" : "["));
-    vec_push(&b->w->mem, &parts, c->space);
+    vec_push(&b->w->mem, &parts, c->space.inside);
     for (uint32_t i = 0; i < v->n; i++) {
         const json *member = &v->u.items[i];
-        if (i > 0) vec_push(&b->w->mem, &parts, schema_comma(c));
+        if (i > 0) vec_push(&b->w->mem, &parts, c->space.comma);
         if (object) {
             vec_push(&b->w->mem, &parts, json_fixed_string(b, member->key, member->key_n));
-            vec_push(&b->w->mem, &parts, c->space);
-            vec_push(&b->w->mem, &parts, expr_text(b, ":"));
-            vec_push(&b->w->mem, &parts, c->space);
+            vec_push(&b->w->mem, &parts, c->space.colon);
         }
         vec_push(&b->w->mem, &parts, schema_fixed(c, member));
     }
-    if (v->n > 0) vec_push(&b->w->mem, &parts, c->space);
+    if (v->n > 0) vec_push(&b->w->mem, &parts, c->space.inside);
     vec_push(&b->w->mem, &parts, expr_text(b, object ? "}" : "]"));
     return expr_sequence(b, parts.at, parts.n);
 }
@@ -223,10 +217,11 @@ static dialect dialect_of(const json *root) {
     return DRAFT_2020;
 }
 
-schema_context *schema_context_new(builder *b, int whitespace) {
+schema_context *schema_context_new(builder *b, int layout) {
     schema_context *c = arena_alloc(&b->w->mem, 1, sizeof *c);
     c->b = b;
-    c->space = json_whitespace(b, whitespace);
+    c->space = json_whitespace(b, layout);
+    c->any_order = layout_any_order(layout);
     return c;
 }
 
@@ -249,9 +244,9 @@ expr *schema_expr(schema_context *c, const json *schema) {
     return root;
 }
 
-void schema_front(builder *b, const char *text, size_t n, int whitespace) {
+void schema_front(builder *b, const char *text, size_t n, int layout) {
     const json *schema = json_parse(b->w, text, n);
     if (schema->kind != JSON_OBJECT && !json_is_bool(schema))
         json_escape(b->w, schema, STE_ERR_SCHEMA, "a schema must be an object or a boolean");
-    b->root = rule_of(b, schema_expr(schema_context_new(b, whitespace), schema));
+    b->root = rule_of(b, schema_expr(schema_context_new(b, layout), schema));
 }

@@ -266,7 +266,7 @@ static bool closed(const object_builder *o) {
 
 static expr *spelled_names(schema_context *c, const fsm *keys) {
     expr *quote = expr_text(c->b, "\"");
-    expr *body = expr_fsm(c->b, json_spelled_automaton(c->b->w, keys));
+    expr *body = expr_fsm(c->b, json_spelled_automaton(c->b, keys));
     return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
 }
 
@@ -580,7 +580,7 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     begin_entry *e = find_begin(o, (begin_entry){number, value->u.id, to, UINT32_MAX});
     if (e->at != UINT32_MAX) return e->at;
     uint32_t at = e->at = fsm_state(o->f);
-    expr *pair = expr_sequence(b, (expr *[]){m->spelled, o->c->space, expr_text(b, ":"), o->c->space, value}, 5);
+    expr *pair = expr_sequence(b, (expr *[]){m->spelled, o->c->space.colon, value}, 3);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
@@ -649,7 +649,7 @@ static void expand_state(object_builder *o, uint32_t index) {
         if (s.count == 0)
             fsm_edge_add(o->f, at, '}', '}', o->end);
         else
-            expr_build(o->c->b, expr_pair(o->c->b, o->c->space, expr_text(o->c->b, "}")), o->f, at, o->end);
+            expr_build(o->c->b, expr_pair(o->c->b, o->c->space.inside, expr_text(o->c->b, "}")), o->f, at, o->end);
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
@@ -687,8 +687,8 @@ static expr *lower_states(object_builder *o) {
     o->f = fsm_new(b->w);
     o->end = fsm_state(o->f);
     o->f->final.at[o->end] = 1;
-    o->separator = schema_comma(o->c);
-    expr_build(b, expr_pair(b, expr_text(b, "{"), o->c->space), o->f, o->f->start, state_number(o, (object_state){0}));
+    o->separator = o->c->space.comma;
+    expr_build(b, expr_pair(b, expr_text(b, "{"), o->c->space.inside), o->f, o->f->start, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
     return expr_fsm(b, o->f);
 }
@@ -699,14 +699,14 @@ static expr *lower_map(object_builder *o) {
     builder *b = c->b;
     expr **parts = arena_alloc(&b->w->mem, o->regions.n + 1, sizeof *parts);
     for (uint32_t i = 0; i < o->regions.n; i++)
-        parts[i] = expr_sequence(b, (expr *[]){o->regions.at[i].spelled, c->space, expr_text(b, ":"), c->space,
-                                               conjunction_rule(c, &o->regions.at[i].literals)}, 5);
+        parts[i] = expr_sequence(b, (expr *[]){o->regions.at[i].spelled, c->space.colon,
+                                               conjunction_rule(c, &o->regions.at[i].literals)}, 3);
     expr *pair = expr_rule(b, rule_of(b, expr_choice(b, parts, o->regions.n)));
-    expr *more = expr_repeat(b, expr_pair(b, schema_comma(c), pair), o->min > 1 ? o->min - 1 : 0,
+    expr *more = expr_repeat(b, expr_pair(b, c->space.comma, pair), o->min > 1 ? o->min - 1 : 0,
                              o->max == REPEAT_INFINITE ? o->max : o->max - 1);
-    expr *members = expr_sequence(b, (expr *[]){pair, more, c->space}, 3);
+    expr *members = expr_sequence(b, (expr *[]){pair, more, c->space.inside}, 3);
     if (o->min == 0) members = expr_optional(b, members);
-    return expr_sequence(b, (expr *[]){expr_text(b, "{"), c->space, members, expr_text(b, "}")}, 4);
+    return expr_sequence(b, (expr *[]){expr_text(b, "{"), c->space.inside, members, expr_text(b, "}")}, 4);
 }
 
 /* ---- set-up ---- */

@@ -273,7 +273,7 @@ static expr *characters(schema_context *c, const fsm *f, uint32_t s, uint32_t to
     for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++)
         if (f->edges.at[e].to == to) fsm_edge_add(one, 0, f->edges.at[e].lo, f->edges.at[e].hi, end);
     fsm_index(one);
-    return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, json_spelled_automaton(c->b->w, one))));
+    return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, json_spelled_automaton(c->b, one))));
 }
 
 /* A class, then a class repeated: counted without writing it out.  NULL if the automaton is no such. */
@@ -326,5 +326,5 @@ expr *lower_string(schema_context *c, const schema_branch *branch) {
             if (s.f == NULL) return expr_never(b);
         }
     }
-    return quoted(c, expr_fsm(b, json_spelled_automaton(b->w, s.f)));
+    return quoted(c, expr_fsm(b, json_spelled_automaton(b, s.f)));
 }
