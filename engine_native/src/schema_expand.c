@@ -267,10 +267,10 @@ static bool implied(schema_context *c, const flat *f, const json *node, uint32_t
     if (schema_says_nothing(node)) return true;
     for (uint32_t i = 0; i < f->n; i++)
         if (f->at[i] == node) return true;
-    if (!plain(c, node) || depth == 0) return false;
+    if (!plain(c, node) || depth == 0 || (schema_types(node) & TYPE_OBJECT) == 0) return false;
     for (uint32_t i = 0; i < node->n; i++) {
         const json *at = &node->u.items[i];
-        if (schema_key_is(at, "type")) continue; /* the kind is known and allowed */
+        if (schema_key_is(at, "type")) continue;
         if (schema_key_is(at, "required") && at->kind == JSON_ARRAY) {
             for (uint32_t k = 0; k < at->n; k++)
                 if (!is_required(c, f, at->u.items[k].u.text, at->u.items[k].n)) return false;
