@@ -71,6 +71,8 @@ struct schema_context {
     node_map targets;   /* "$ref" -> the node it means */
     node_map types;     /* node -> schema_may_be, + 1 */
     node_map automata;  /* "pattern" or "format" -> its automaton; strings under patternProperties too */
+    node_map canonical; /* node -> the first one that says the same */
+    struct same_nodes *same; /* the nodes of `canonical`, by hash */
     node_map negations; /* node -> what its negation is made of */
     struct schema_text *texts; /* patterns and formats by their text */
     struct schema_references *references; /* NULL until the first reference */
@@ -90,6 +92,8 @@ bool schema_overridden(const schema_context *c, const json *node);
 
 /* ---- schema_reference.c ---- */
 
+/* Are all references resolved against the document itself? */
+bool schema_single_resource(const schema_context *c);
 /* What a "$ref", "$dynamicRef" or "$recursiveRef" member means. */
 const json *schema_target(schema_context *c, const json *ref);
 
@@ -107,6 +111,11 @@ bool schema_low(const schema_context *c, const json *node, const json **value, b
 bool schema_high(const schema_context *c, const json *node, const json **value, bool *exclusive);
 /* Does the node say nothing (true, or an object without keywords)? */
 bool schema_says_nothing(const json *node);
+
+/* The first node met that says the same: literals are equal if their schemas are. */
+const json *schema_canonical(schema_context *c, const json *node);
+/* {"enum": [value]} */
+const json *schema_only(schema_context *c, const json *value);
 
 /* Nodes that are made up; `model` is the place that errors name. */
 const json *schema_requires(schema_context *c, const json *model, const char *key, uint32_t n);

@@ -24,6 +24,90 @@ void **node_map_slot(work *w, node_map *m, const json *key) {
     return &m->values[slot];
 }
 
+/* ---- equal schemas ---- */
+
+struct same_nodes {
+    const json **at; /* open addressing by hash */
+    uint32_t size, n;
+};
+
+/* Says nothing about values; only as a keyword of the node itself, deeper down it may be a key. */
+static bool annotates(const json *member) {
+    static const char *const names_of[] = {"title", "description", "default", "examples", "$comment", NULL};
+    for (const char *const *name = names_of; *name != NULL; name++)
+        if (schema_key_is(member, *name)) return true;
+    return false;
+}
+
+static uint64_t hash_text(const json *at, uint64_t h) {
+    h = hash_mix(h, (uint64_t)at->kind);
+    if (at->kind == JSON_STRING || at->kind == JSON_NUMBER) return hash_bytes(at->u.text, at->n, h);
+    for (uint32_t i = 0; at->kind >= JSON_ARRAY && i < at->n; i++) {
+        if (at->kind == JSON_OBJECT) h = hash_bytes(at->u.items[i].key, at->u.items[i].key_n, h);
+        h = hash_text(&at->u.items[i], h);
+    }
+    return h;
+}
+
+/* Equal, and in the same order: the order of keys matters. */
+static bool same_text(const json *a, const json *b) {
+    if (a->kind != b->kind || a->n != b->n) return false;
+    if (a->kind == JSON_STRING || a->kind == JSON_NUMBER) return memcmp(a->u.text, b->u.text, a->n) == 0;
+    for (uint32_t i = 0; a->kind >= JSON_ARRAY && i < a->n; i++) {
+        const json *x = &a->u.items[i], *y = &b->u.items[i];
+        if (a->kind == JSON_OBJECT && (x->key_n != y->key_n || memcmp(x->key, y->key, x->key_n) != 0)) return false;
+        if (!same_text(x, y)) return false;
+    }
+    return true;
+}
+
+static uint64_t hash_schema(const json *at) {
+    uint64_t h = 7;
+    for (uint32_t i = 0; i < at->n; i++)
+        if (!annotates(&at->u.items[i])) h = hash_text(&at->u.items[i], hash_bytes(at->u.items[i].key, at->u.items[i].key_n, h));
+    return h;
+}
+
+static bool same_schema(const json *a, const json *b) {
+    uint32_t i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < a->n && annotates(&a->u.items[i])) i++;
+        while (k < b->n && annotates(&b->u.items[k])) k++;
+        if (i == a->n || k == b->n) return i == a->n && k == b->n;
+        const json *x = &a->u.items[i], *y = &b->u.items[k];
+        if (x->key_n != y->key_n || memcmp(x->key, y->key, x->key_n) != 0 || !same_text(x, y)) return false;
+    }
+}
+
+static uint32_t same_slot(const struct same_nodes *t, const json *node) {
+    uint32_t slot = (uint32_t)hash_schema(node) & (t->size - 1);
+    while (t->at[slot] != NULL && !same_schema(t->at[slot], node)) slot = (slot + 1) & (t->size - 1);
+    return slot;
+}
+
+const json *schema_canonical(schema_context *c, const json *node) {
+    arena *mem = &c->b->w->mem;
+    if (node->kind != JSON_OBJECT || node->n == 0 || !schema_single_resource(c)) return node;
+    void **slot = node_map_slot(c->b->w, &c->canonical, node);
+    if (*slot != NULL) return *slot;
+    struct same_nodes *t = c->same;
+    if (t == NULL) t = c->same = arena_alloc(mem, 1, sizeof *t);
+    if (t->n * 2 >= t->size) {
+        struct same_nodes grown = {.size = t->size == 0 ? 64 : t->size * 2, .n = t->n};
+        grown.at = arena_alloc(mem, grown.size, sizeof *grown.at);
+        for (uint32_t i = 0; i < t->size; i++)
+            if (t->at[i] != NULL) grown.at[same_slot(&grown, t->at[i])] = t->at[i];
+        *t = grown;
+    }
+    uint32_t at = same_slot(t, node);
+    if (t->at[at] == NULL) {
+        t->at[at] = node;
+        t->n++;
+    }
+    *slot = (void *)(uintptr_t)t->at[at];
+    return t->at[at];
+}
+
 /* Keywords that some dialects do not know. */
 static const struct {
     const char *name;
@@ -197,7 +281,7 @@ const json *schema_forbids(schema_context *c, const json *model, const char *key
 }
 
 /* {"enum": [value]}; every dialect knows it. */
-static const json *only(schema_context *c, const json *value) {
+const json *schema_only(schema_context *c, const json *value) {
     json *node = made(c, value, JSON_OBJECT, 1), *list = made(c, value, JSON_ARRAY, 1);
     set_member(list, 0, NULL, 0, value);
     set_member(node, 0, "enum", 4, list);
@@ -228,7 +312,7 @@ const json *schema_exactly(schema_context *c, const json *value) {
     json *no = made(c, value, JSON_FALSE, 0), *keys = made(c, value, JSON_ARRAY, value->n);
     for (uint32_t i = 0; i < value->n; i++) {
         const json *member = &value->u.items[i];
-        set_member(parts, i, member->key, member->key_n, only(c, member));
+        set_member(parts, i, member->key, member->key_n, schema_only(c, member));
         if (object) set_member(keys, i, NULL, 0, schema_string(c, value, member->key, member->key_n));
     }
     if (object) {

@@ -24,6 +24,7 @@ static bool literal_before(literal a, literal b) {
 
 void literal_add(schema_context *c, literal_list *list, const json *node, sign s) {
     if (node == NULL || (s == HOLDS && schema_says_nothing(node)) || (s == FAILS && node->kind == JSON_FALSE)) return;
+    node = schema_canonical(c, node);
     literal one = {node, s};
     uint32_t i = 0;
     while (i < list->n && literal_before(list->at[i], one)) i++;
@@ -232,6 +233,8 @@ expr *schema_expr(schema_context *c, const json *schema) {
     c->draft = draft;
     c->waiting.n = 0;
     c->references = NULL;
+    c->canonical = (node_map){0}; /* what "#" means has changed */
+    c->same = NULL;
     schema_check(c, schema);
     literal_list list = {0};
     literal_add(c, &list, schema, HOLDS);

@@ -382,7 +382,7 @@ static void add_way(object_builder *o, const json *schema, void *ctx) {
     if (schema->kind == JSON_FALSE)
         t->m->there |= UINT32_C(1) << t->clause;
     else if (!schema_says_nothing(schema))
-        vec_push(&o->c->b->w->mem, &t->m->ways, (value_way){t->clause, schema});
+        vec_push(&o->c->b->w->mem, &t->m->ways, (value_way){t->clause, schema_canonical(o->c, schema)});
 }
 
 /* The ways in which the own keywords of a node can fail. */
@@ -451,8 +451,22 @@ static bool has_literal(const literal_list *list, const json *node, sign s) {
     return false;
 }
 
+/* Do all values that the member may have satisfy the schema (1), or none (-1)?  0: not known. */
+static int values_satisfy(object_builder *o, const member *m, const json *schema) {
+    schema_context *c = o->c;
+    uint32_t bits = TYPE_ANY, allowed = schema_may_be(c, schema), n, fine = 0;
+    json *values;
+    for (uint32_t i = 0; i < m->literals.n; i++)
+        if (m->literals.at[i].sign == HOLDS) bits &= schema_may_be(c, m->literals.at[i].node);
+    if ((bits & allowed) == 0) return -1;
+    if (schema->n == 1 && json_get(schema, "type") != NULL && (bits & ~schema_types(schema)) == 0) return 1;
+    if (!schema_finite(c, m->literals.at, m->literals.n, &values, &n) || n > 64) return 0;
+    for (uint32_t i = 0; i < n; i++) fine += schema_valid(c, &values[i], schema);
+    return fine == n ? 1 : fine == 0 ? -1 : 0;
+}
+
 /* Drop ways that cannot be, and see ways that must be; true: the clause holds anyway. */
-static bool prune_clause(member *m, uint32_t clause) {
+static bool prune_clause(object_builder *o, member *m, uint32_t clause) {
     uint32_t bit = UINT32_C(1) << clause, keep = 0;
     bool never = m->key != NULL && is_never(&m->literals);
     if (m->required) m->missing &= ~bit;
@@ -460,7 +474,9 @@ static bool prune_clause(member *m, uint32_t clause) {
     for (uint32_t i = 0; i < m->ways.n; i++) {
         value_way w = m->ways.at[i];
         if (w.clause == clause && (never || (m->there & bit) != 0 || has_literal(&m->literals, w.schema, HOLDS))) continue;
-        if (w.clause == clause && has_literal(&m->literals, w.schema, FAILS))
+        int satisfied = w.clause != clause ? 0 : has_literal(&m->literals, w.schema, FAILS) ? -1 : values_satisfy(o, m, w.schema);
+        if (satisfied > 0) continue;
+        if (satisfied < 0)
             m->there |= bit;
         else
             m->ways.at[keep++] = w;
@@ -485,7 +501,7 @@ static bool simplify_clause(object_builder *o, uint32_t clause) {
     member *only = NULL;
     const json *schema;
     for (uint32_t i = 0; i < o->members.n; i++) {
-        if (prune_clause(&o->members.at[i], clause)) {
+        if (prune_clause(o, &o->members.at[i], clause)) {
             forget_clause(o, clause);
             return true;
         }
@@ -601,28 +617,100 @@ typedef struct version {
     uint32_t done;
 } version;
 
+typedef VEC(version) version_list;
+
+/* The clauses that become true by a value that is not of the schema. */
+typedef struct way_group {
+    const json *schema;
+    uint32_t clauses;
+    const json *values; /* all that the schema admits, if it lists them */
+    uint32_t n_values;
+} way_group;
+
+typedef VEC(way_group) way_groups;
+
+static void find_groups(object_builder *o, const member *m, uint32_t done, way_groups *out) {
+    for (uint32_t i = 0; i < m->ways.n; i++) {
+        value_way w = m->ways.at[i];
+        uint32_t bit = UINT32_C(1) << w.clause, k = 0;
+        if ((done & bit) != 0) continue;
+        while (k < out->n && out->at[k].schema != w.schema) k++;
+        if (k == out->n) {
+            const json *one = schema_get(o->c, w.schema, "const"), *list = json_get(w.schema, "enum");
+            way_group g = {w.schema, 0, one != NULL ? one : list != NULL ? list->u.items : NULL, one != NULL ? 1 : list != NULL ? list->n : 0};
+            vec_push(&o->c->b->w->mem, out, g);
+        }
+        out->at[k].clauses |= bit;
+    }
+}
+
+static version with(schema_context *c, const version *v, const json *node, sign s, uint32_t done) {
+    version out = {{0}, v->done | done};
+    for (uint32_t k = 0; k < v->literals.n; k++) vec_push(&c->b->w->mem, &out.literals, v->literals.at[k]);
+    literal_add(c, &out.literals, node, s);
+    return out;
+}
+
+static bool fits_all(schema_context *c, const json *value, const literal_list *list) {
+    for (uint32_t i = 0; i < list->n; i++)
+        if (schema_valid(c, value, list->at[i].node) != (list->at[i].sign == HOLDS)) return false;
+    return true;
+}
+
+/* Where schemas list their values, each of these is a version of its own, and all other values are one. */
+static void split_by_values(object_builder *o, const way_groups *groups, version_list *v) {
+    schema_context *c = o->c;
+    version base = v->at[0], other = base;
+    VEC(const json *) values = {0};
+    v->n = 0;
+    for (uint32_t g = 0; g < groups->n; g++) {
+        if (groups->at[g].values == NULL) continue;
+        other = with(c, &other, groups->at[g].schema, FAILS, groups->at[g].clauses);
+        for (uint32_t i = 0; i < groups->at[g].n_values; i++) {
+            const json *value = &groups->at[g].values[i];
+            bool known = false;
+            for (uint32_t k = 0; k < values.n && !known; k++) known = json_equal(values.at[k], value);
+            if (!known && fits_all(c, value, &base.literals)) vec_push(&c->b->w->mem, &values, value);
+        }
+    }
+    for (uint32_t i = 0; i < values.n; i++) {
+        version one = with(c, &base, schema_only(c, values.at[i]), HOLDS, 0);
+        bool fails_all = true;
+        for (uint32_t g = 0; g < groups->n; g++) {
+            if (groups->at[g].values == NULL) continue;
+            if (!schema_valid(c, values.at[i], groups->at[g].schema))
+                one.done |= groups->at[g].clauses;
+            else
+                fails_all = false;
+        }
+        if (!fails_all) vec_push(&c->b->w->mem, v, one); /* else it is among the others */
+    }
+    vec_push(&c->b->w->mem, v, other);
+}
+
 /* Ways to write one member: its value may also make clauses true. */
 static void add_versions(object_builder *o, uint32_t number, const member *m, uint32_t open, object_state to) {
     schema_context *c = o->c;
-    arena *mem = &c->b->w->mem;
-    VEC(version) v = {0};
-    vec_push(mem, &v, (version){m->literals, to.done | m->there});
-    for (uint32_t i = 0; i < m->ways.n; i++)
+    version_list v = {0};
+    way_groups groups = {0};
+    vec_push(&c->b->w->mem, &v, (version){m->literals, to.done | m->there});
+    find_groups(o, m, to.done | m->there, &groups);
+    bool listed = false;
+    for (uint32_t g = 0; g < groups.n; g++) listed = listed || groups.at[g].values != NULL;
+    if (listed) split_by_values(o, &groups, &v);
+    for (uint32_t g = 0; g < groups.n; g++) {
+        if (groups.at[g].values != NULL) continue;
         for (uint32_t j = 0, n = v.n; j < n; j++) {
-            uint32_t bit = UINT32_C(1) << m->ways.at[i].clause;
-            if ((v.at[j].done & bit) != 0) continue;
-            version more = {{0}, v.at[j].done | bit};
-            for (uint32_t k = 0; k < v.at[j].literals.n; k++) vec_push(mem, &more.literals, v.at[j].literals.at[k]);
-            literal_add(c, &more.literals, m->ways.at[i].schema, FAILS);
-            vec_push(mem, &v, more);
-            if (v.n > 256)
-                escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the negated schemas for one key multiply to more than 256 ways");
+            if ((v.at[j].done & groups.at[g].clauses) == groups.at[g].clauses) continue;
+            vec_push(&c->b->w->mem, &v, with(c, &v.at[j], groups.at[g].schema, FAILS, groups.at[g].clauses));
         }
+        if (v.n > 256)
+            escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the negated schemas for one key multiply to more than 256 ways");
+    }
     for (uint32_t j = 0; j < v.n; j++) {
         to.done = v.at[j].done;
         uint32_t begin = member_begin(o, number, m, &v.at[j].literals, state_number(o, to));
-        if (begin == UINT32_MAX) continue;
-        fsm_empty_add(o->f, open, begin);
+        if (begin != UINT32_MAX) fsm_empty_add(o->f, open, begin);
     }
 }
 

@@ -298,6 +298,8 @@ static const json *find_target(schema_context *c, const json *ref) {
     return at;
 }
 
+bool schema_single_resource(const schema_context *c) { return c->references == NULL || c->references->resources.n == 1; }
+
 const json *schema_target(schema_context *c, const json *ref) {
     void **slot = node_map_slot(c->b->w, &c->targets, ref);
     if (*slot != NULL) return *slot;
