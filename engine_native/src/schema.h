@@ -74,6 +74,7 @@ struct schema_context {
     node_map canonical; /* node -> the first one that says the same */
     struct same_nodes *same; /* the nodes of `canonical`, by hash */
     node_map negations; /* node -> what its negation is made of */
+    fsm *hostname;
     struct schema_text *texts; /* patterns and formats by their text */
     struct schema_references *references; /* NULL until the first reference */
     uint32_t branches;
@@ -107,8 +108,8 @@ uint32_t schema_value_type(const json *value);
 const json *schema_item(const schema_context *c, const json *node, uint32_t index);
 uint32_t schema_prefix_length(const schema_context *c, const json *node);
 /* The bounds of a node: false if there is none. */
-bool schema_low(const schema_context *c, const json *node, const json **value, bool *exclusive);
-bool schema_high(const schema_context *c, const json *node, const json **value, bool *exclusive);
+bool schema_low(const json *node, const json **value, bool *exclusive);
+bool schema_high(const json *node, const json **value, bool *exclusive);
 /* Does the node say nothing (true, or an object without keywords)? */
 bool schema_says_nothing(const json *node);
 

@@ -80,7 +80,7 @@ static void check_number(checker *k, const json *at) {
 }
 
 static void check_exclusive(checker *k, const json *at) {
-    if (k->c->draft == DRAFT_4 && json_is_bool(at)) return;
+    if (json_is_bool(at)) return; /* draft 4: a flag of the plain bound */
     check_number(k, at);
 }
 
@@ -97,7 +97,7 @@ static void check_required(checker *k, const json *at) {
 }
 
 static void check_items(checker *k, const json *at) {
-    if (at->kind == JSON_ARRAY && k->c->draft < DRAFT_2020)
+    if (at->kind == JSON_ARRAY)
         for (uint32_t i = 0; i < at->n; i++) visit(k, &at->u.items[i]);
     else
         check_schema(k, at);
@@ -184,7 +184,7 @@ static const keyword keywords[] = {
     {"contains", check_schema, DRAFT_6, DRAFT_2020},
     {"uniqueItems", check_boolean, DRAFT_4, DRAFT_2020},
     {"prefixItems", check_schema_list, DRAFT_2020, DRAFT_2020},
-    {"additionalItems", check_schema, DRAFT_4, DRAFT_2019},
+    {"additionalItems", check_schema, DRAFT_4, DRAFT_2020},
     {"if", check_schema, DRAFT_7, DRAFT_2020},
     {"then", check_schema, DRAFT_7, DRAFT_2020},
     {"else", check_schema, DRAFT_7, DRAFT_2020},

@@ -25,11 +25,11 @@ static bool number_holds(schema_context *c, const json *v, const json *node) {
         json_escape(c->b->w, v, STE_ERR_UNSUPPORTED, "the number %.60s has more digits than can be compared", v->u.text);
     const json *limit;
     bool exclusive;
-    if (schema_low(c, node, &limit, &exclusive) && decimal_parse(limit->u.text, limit->n, &y)) {
+    if (schema_low(node, &limit, &exclusive) && decimal_parse(limit->u.text, limit->n, &y)) {
         int r = decimal_compare(&x, &y);
         if (r < 0 || (r == 0 && exclusive)) return false;
     }
-    if (schema_high(c, node, &limit, &exclusive) && decimal_parse(limit->u.text, limit->n, &y)) {
+    if (schema_high(node, &limit, &exclusive) && decimal_parse(limit->u.text, limit->n, &y)) {
         int r = decimal_compare(&x, &y);
         if (r > 0 || (r == 0 && exclusive)) return false;
     }

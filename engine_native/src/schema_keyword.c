@@ -126,7 +126,6 @@ static const struct {
     {"$recursiveRef", DRAFT_2019, DRAFT_2019},
     {"$dynamicRef", DRAFT_2020, DRAFT_2020},
     {"prefixItems", DRAFT_2020, DRAFT_2020},
-    {"additionalItems", DRAFT_4, DRAFT_2019},
 };
 
 const json *schema_get(const schema_context *c, const json *node, const char *key) {
@@ -191,10 +190,11 @@ uint32_t schema_value_type(const json *v) {
 
 /* ---- arrays ---- */
 
+/* A list under "items" is the older spelling of "prefixItems"; 2020-12 has no other meaning for it. */
 static const json *prefix_of(const schema_context *c, const json *node) {
-    if (c->draft == DRAFT_2020) return json_get(node, "prefixItems");
     const json *items = json_get(node, "items");
-    return items != NULL && items->kind == JSON_ARRAY ? items : NULL;
+    if (items != NULL && items->kind == JSON_ARRAY) return items;
+    return c->draft == DRAFT_2020 ? json_get(node, "prefixItems") : NULL;
 }
 
 uint32_t schema_prefix_length(const schema_context *c, const json *node) {
@@ -205,19 +205,18 @@ uint32_t schema_prefix_length(const schema_context *c, const json *node) {
 const json *schema_item(const schema_context *c, const json *node, uint32_t index) {
     const json *prefix = prefix_of(c, node);
     if (prefix != NULL && index < prefix->n) return &prefix->u.items[index];
-    if (c->draft == DRAFT_2020) return json_get(node, "items");
-    return json_get(node, prefix != NULL ? "additionalItems" : "items");
+    return json_get(node, prefix != NULL && schema_key_is(prefix, "items") ? "additionalItems" : "items");
 }
 
 /* ---- bounds of numbers ---- */
 
-static bool bound(const schema_context *c, const json *node, const char *name, const char *exclusive_name, int direction,
+static bool bound(const json *node, const char *name, const char *exclusive_name, int direction,
                   const json **value, bool *exclusive) {
     const json *plain = json_get(node, name), *strict = json_get(node, exclusive_name);
     *exclusive = false;
     *value = plain;
     if (strict == NULL) return plain != NULL;
-    if (c->draft == DRAFT_4 && json_is_bool(strict)) {
+    if (json_is_bool(strict)) { /* draft 4: a flag of the plain bound */
         *exclusive = strict->kind == JSON_TRUE;
         return plain != NULL;
     }
@@ -230,12 +229,12 @@ static bool bound(const schema_context *c, const json *node, const char *name, c
     return true;
 }
 
-bool schema_low(const schema_context *c, const json *node, const json **value, bool *exclusive) {
-    return bound(c, node, "minimum", "exclusiveMinimum", 1, value, exclusive);
+bool schema_low(const json *node, const json **value, bool *exclusive) {
+    return bound(node, "minimum", "exclusiveMinimum", 1, value, exclusive);
 }
 
-bool schema_high(const schema_context *c, const json *node, const json **value, bool *exclusive) {
-    return bound(c, node, "maximum", "exclusiveMaximum", -1, value, exclusive);
+bool schema_high(const json *node, const json **value, bool *exclusive) {
+    return bound(node, "maximum", "exclusiveMaximum", -1, value, exclusive);
 }
 
 /* ---- made-up nodes: they stand where their model stands ---- */

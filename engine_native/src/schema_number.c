@@ -18,11 +18,11 @@ static void narrow(number_bound *b, const json *value, bool exclusive, int direc
         b->exclusive = b->exclusive || exclusive;
 }
 
-static void add_bounds(schema_context *c, bounds *b, const json *node) {
+static void add_bounds(bounds *b, const json *node) {
     const json *value;
     bool exclusive;
-    if (schema_low(c, node, &value, &exclusive)) narrow(&b->low, value, exclusive, 1);
-    if (schema_high(c, node, &value, &exclusive)) narrow(&b->high, value, exclusive, -1);
+    if (schema_low(node, &value, &exclusive)) narrow(&b->low, value, exclusive, 1);
+    if (schema_high(node, &value, &exclusive)) narrow(&b->high, value, exclusive, -1);
     if ((schema_types(node) & TYPE_FRACTION) == 0) b->integer = true;
 }
 
@@ -58,7 +58,7 @@ static fsm *equal_numbers(schema_context *c, const json *values, uint32_t n) {
 /* The plain spellings of the numbers for which the own keywords of a node hold. */
 static fsm *own_numbers(schema_context *c, const json *node) {
     bounds *b = arena_alloc(&c->b->w->mem, 1, sizeof *b);
-    add_bounds(c, b, node);
+    add_bounds(b, node);
     fsm *f = fsm_determinise_fully(number_automaton(c->b->w, &b->low, &b->high, form_of(c, b, NUMBER_PLAIN)));
     const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum"), *of = json_get(node, "multipleOf");
     if (of != NULL) f = fsm_intersection(f, multiples(c, of));
@@ -72,7 +72,7 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
     bounds *b = arena_alloc(&w->mem, 1, sizeof *b);
     bool plain = branch->n_fails > 0;
     for (uint32_t i = 0; i < branch->n_holds; i++) {
-        add_bounds(c, b, branch->holds[i]);
+        add_bounds(b, branch->holds[i]);
         plain = plain || json_get(branch->holds[i], "multipleOf") != NULL;
     }
     uint32_t *rule = b->integer ? &c->integer : &c->number;

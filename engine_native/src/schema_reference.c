@@ -175,7 +175,7 @@ static void look_at(schema_context *c, const json *node) {
         add_resource(c, node, uri_resolve(c->b->w, "", &u));
     else if (id != NULL && !only_fragment)
         add_resource(c, node, uri_resolve(c->b->w, c->references->resources.at[resource_of(c, node)].uri, &u));
-    if (id != NULL && c->draft <= DRAFT_7 && u.fragment != NULL && u.fragment[0] != '\0' && u.fragment[0] != '/')
+    if (id != NULL && u.fragment != NULL && u.fragment[0] != '\0' && u.fragment[0] != '/')
         add_anchor(c, node, u.fragment, false);
     const char *name = c->draft >= DRAFT_2019 ? text_of(node, "$anchor") : NULL;
     if (name != NULL) add_anchor(c, node, name, false);

@@ -70,6 +70,10 @@ fsm *schema_pattern(schema_context *c, const json *at) {
 fsm *schema_format(schema_context *c, const json *at) {
     const format *known = format_find(at->u.text);
     if (known == NULL) return NULL;
+    if (known->make != NULL) {
+        if (c->hostname == NULL) c->hostname = fsm_reduce(known->make(c->b->w)); /* the only one that is made */
+        return c->hostname;
+    }
     size_t n = 0;
     for (uint32_t i = 0; known->parts[i] != NULL; i++) n += strlen(known->parts[i]);
     char *text = arena_alloc(&c->b->w->mem, n + 1, 1), *to = text;
