@@ -18,7 +18,7 @@
 #include "schema.h"
 
 #define MAX_BRANCHES 20000
-#define MAX_FLAT 24     /* nodes looked at to see that two schemas are apart */
+#define MAX_FLAT 48     /* nodes looked at to see that two schemas are apart */
 #define MAX_LOOK 4      /* levels of values looked into for that */
 
 typedef struct alternative {
@@ -59,6 +59,7 @@ typedef struct chosen {
     const json *node;
     const pending *from;
     const struct chosen *before;
+    bool own; /* has own keywords that matter */
 } chosen;
 
 typedef struct state_of {
@@ -635,9 +636,9 @@ static bool contains(const chosen *list, const json *node) {
     return false;
 }
 
-static const chosen *choose(schema_context *c, const json *node, const pending *from, const chosen *before) {
+static chosen *choose(schema_context *c, const json *node, const pending *from, const chosen *before) {
     chosen *one = arena_alloc(&c->b->w->mem, 1, sizeof *one);
-    *one = (chosen){node, from, before};
+    *one = (chosen){node, from, before, false};
     return one;
 }
 
@@ -666,7 +667,9 @@ static bool take_positive(expansion *e, partial *p, const pending *at) {
     if ((part = json_get(node, "allOf")) != NULL)
         for (uint32_t i = part->n; i-- > 0;) p->todo = push(c, &part->u.items[i], HOLDS, p->todo, at);
     if ((part = json_get(node, "not")) != NULL) p->todo = push(c, part, FAILS, p->todo, at);
-    p->holds = choose(c, node, at, p->holds);
+    chosen *one = choose(c, node, at, p->holds);
+    one->own = own_matters(c, node, e->kind);
+    p->holds = one;
     p->n_holds++;
     open_choices(e, p, at, false, tracked);
     return true;
@@ -696,7 +699,8 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
         if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
         if (e->kind != TYPE_OBJECT) continue;
         if (!ready)
-            for (const chosen *k = p->holds; k != NULL && held.n < MAX_FLAT; k = k->before) held.at[held.n++] = k->node;
+            for (const chosen *k = p->holds; k != NULL && held.n < MAX_FLAT; k = k->before)
+                if (k->own) held.at[held.n++] = k->node;
         ready = true;
         flat other = {.n = 0};
         if (a->at[i].sign == HOLDS) {

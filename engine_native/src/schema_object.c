@@ -562,7 +562,7 @@ static uint32_t state_number(object_builder *o, object_state s) {
 }
 
 static uint32_t begin_slot(const object_builder *o, const begin_entry *e) {
-    uint32_t slot = (uint32_t)hash_mix(hash_mix(e->member, e->rule), e->to) & o->begin_mask;
+    uint32_t slot = (uint32_t)hash_mix(hash_mix(1, (uint64_t)e->member << 32 | e->rule), e->to) & o->begin_mask;
     for (; o->begin_table[slot] != 0; slot = (slot + 1) & o->begin_mask) {
         const begin_entry *have = &o->begins.at[o->begin_table[slot] - 1];
         if (have->member == e->member && have->rule == e->rule && have->to == e->to) break;

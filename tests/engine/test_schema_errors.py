@@ -85,7 +85,7 @@ def test_json_that_is_not_utf8_text_raises() -> None:
         ({"properties": {"a": 1}}, "/properties/a"),
         ({"required": "a"}, "/required"),
         ({"required": [1]}, "/required/0"),
-        ({"items": [1]}, "/items"),
+        ({"items": [1]}, "/items/0"),
         ({"minItems": -1}, "/minItems"),
         ({"minItems": 1.5}, "/minItems"),
         ({"maxLength": "3"}, "/maxLength"),
