@@ -77,7 +77,6 @@ struct schema_context {
     fsm *hostname;
     struct schema_text *texts; /* patterns and formats by their text */
     struct schema_references *references; /* NULL until the first reference */
-    uint32_t branches;
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
     VEC(const json *) unions; /* what schema_any_of made */

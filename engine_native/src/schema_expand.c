@@ -595,7 +595,7 @@ static void sort_holds(schema_branch *branch, const pending **from) {
 static void emit(expansion *e, const partial *p) {
     schema_context *c = e->c;
     arena *mem = &c->b->w->mem;
-    if (++c->branches > MAX_BRANCHES)
+    if (e->out.n >= MAX_BRANCHES)
         escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
     schema_branch out = {.n_holds = p->n_holds, .n_fails = p->n_fails};
     out.holds = arena_alloc(mem, out.n_holds + 1, sizeof *out.holds);
@@ -697,7 +697,7 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
         const json *node = a->at[i].node;
         if (a->at[i].sign == HOLDS && !possible(c, e->kind, node)) return true;
         if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
-        if (e->kind != TYPE_OBJECT) continue;
+        if ((e->kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) continue;
         if (!ready)
             for (const chosen *k = p->holds; k != NULL && held.n < MAX_FLAT; k = k->before)
                 if (k->own) held.at[held.n++] = k->node;
@@ -706,7 +706,7 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
         if (a->at[i].sign == HOLDS) {
             flatten(c, node, &other);
             if (held.n != 0 && apart(c, e->kind, &held, &other, MAX_LOOK)) return true;
-        } else if (implied(c, &held, node, MAX_LOOK)) {
+        } else if (e->kind == TYPE_OBJECT && implied(c, &held, node, MAX_LOOK)) {
             return true;
         }
     }
