@@ -150,6 +150,10 @@ uint64_t ste_grammar_memory(const ste_grammar *grammar);
 /* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
 const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);
 
+/* Compute ahead, on the calling thread, the rows of at most `rows` states that a sequence is likely to
+ * meet first; stops early once *cancel (may be NULL) is not 0.  Returns how many states have their row. */
+int64_t ste_grammar_precompute(ste_grammar *grammar, uint32_t rows, const int *cancel);
+
 /* stop == NULL: the vocabulary's stop tokens. */
 int ste_matcher_new(ste_grammar *grammar, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err);
 int ste_matcher_fork(ste_matcher *matcher, ste_matcher **out, ste_error *err);
@@ -172,6 +176,16 @@ int ste_matcher_is_terminated(ste_matcher *matcher);
 int ste_matcher_error(ste_matcher *matcher, ste_error *err);
 /* 1: written; 0: written, and nothing is forbidden.  n_words = ste_vocab_mask_words. */
 int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
+/* Finishing inside a budget.  From now on at most n more tokens are accepted (stop tokens are free), and only
+ * those after which the text can be completed with what is left; rows show the same.  STE_NO_BUDGET: as many
+ * as one likes.  STE_ERR_ARGUMENT when n is less than ste_matcher_least_tokens, which the message names.
+ * Undoing the step at which it was set undoes the budget; bytes that are accepted as such count as one token. */
+#define STE_NO_BUDGET 0xFFFFFFFFFFFFFFFF
+int ste_matcher_set_token_budget(ste_matcher *matcher, uint64_t n, ste_error *err);
+/* The fewest tokens known to complete the text; STE_NO_BUDGET if the vocabulary cannot spell what is missing.
+ * The true minimum where a short search finds it; else it may be more, as no token is counted on that crosses the
+ * border of a rule, but never less. */
+int ste_matcher_least_tokens(ste_matcher *matcher, uint64_t *least, ste_error *err);
 /* Bytes that must come next, at most capacity; returns their number. */
 int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);
 /* Tokens that spell the forced bytes, longest first, at most capacity: as many as stay the same

@@ -115,14 +115,23 @@ void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
 }
 
 void fsm_index(fsm *f) {
-    uint32_t n = fsm_size(f);
-    fsm_sort_edges(&f->w->mem, f->edges.at, f->edges.n);
-    f->first = arena_alloc(&f->w->mem, (size_t)n + 1, sizeof *f->first);
-    uint32_t e = 0;
-    for (uint32_t s = 0; s <= n; s++) {
-        while (e < f->edges.n && f->edges.at[e].from < s) e++;
-        f->first[s] = e;
+    uint32_t n = fsm_size(f), *first = arena_alloc(&f->w->mem, (size_t)n + 2, sizeof *first);
+    bool rising = true;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        first[f->edges.at[e].from + 2]++;
+        rising = rising && (e == 0 || f->edges.at[e - 1].from <= f->edges.at[e].from);
     }
+    for (uint32_t s = 0; s < n; s++) first[s + 2] += first[s + 1];
+    if (!rising && f->edges.n != 0) { /* by `from`; first[s + 1] moves from the beginning of s to its end */
+        fsm_edge *to = arena_alloc(&f->w->mem, f->edges.n, sizeof *to);
+        for (uint32_t e = 0; e < f->edges.n; e++) to[first[f->edges.at[e].from + 1]++] = f->edges.at[e];
+        f->edges.at = to;
+        f->edges.cap = f->edges.n;
+    } else {
+        for (uint32_t s = 0; s < n; s++) first[s + 1] = first[s + 2];
+    }
+    f->first = first;
+    for (uint32_t s = 0; s < n; s++) fsm_sort_edges(&f->w->mem, f->edges.at + first[s], first[s + 1] - first[s]);
 }
 
 /* ---- subset construction ---- */
@@ -138,6 +147,7 @@ typedef struct determiniser {
     uint32_t *empty_first; /* empties of in, by from */
     uint32_t *empty_to;
     uint32_t *stamp, round;
+    uint32_t *alone; /* state of out, + 1, for the subset of one state of in */
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
@@ -217,6 +227,8 @@ static void grow_table(determiniser *d) {
 /* The state of out for the gathered set. */
 static uint32_t intern_subset(determiniser *d) {
     arena *mem = &d->in->w->mem;
+    uint32_t *alone = d->gathered.n == 1 ? &d->alone[d->gathered.at[0]] : NULL;
+    if (alone != NULL && *alone != 0) return *alone - 1;
     if (d->subsets.n * 2 >= d->mask) grow_table(d);
     sort_u32(d->gathered.at, d->gathered.n);
     uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
@@ -234,19 +246,58 @@ static uint32_t intern_subset(determiniser *d) {
     subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
     vec_push(mem, &d->subsets, s);
     d->table[slot] = id + 1;
+    if (alone != NULL) *alone = id + 1;
     return id;
+}
+
+/* The state of out for the gathered set after symbols lo..hi from state id. */
+static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
+    if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
+    uint32_t to = intern_subset(d);
+    fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
+    if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && !sym_is_rule(lo))
+        back->hi = hi;
+    else
+        fsm_edge_add(d->out, id, lo, hi, to);
+}
+
+/* A subset of one state whose edges do not overlap, as in a trie. */
+static bool is_simple(const determiniser *d, const subset *s) {
+    if (s->n != 1) return false;
+    const fsm *f = d->in;
+    for (uint32_t e = f->first[s->states[0]]; e + 1 < f->first[s->states[0] + 1]; e++)
+        if (f->edges.at[e + 1].lo <= f->edges.at[e].hi) return false;
+    return true;
 }
 
 typedef struct sweep {
     VEC(fsm_edge) edges;   /* of one subset, by lo */
     VEC(uint32_t) points;  /* where the set of covering edges changes */
     VEC(uint32_t) active;  /* indices into edges */
+    VEC(uint32_t) targets; /* of the active ones */
 } sweep;
 
-static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
+/* Its edges.  Returns what that cost: edges looked at. */
+static void gather_from(determiniser *d, const uint32_t *targets, uint32_t n) {
+    d->gathered.n = 0;
+    d->round++;
+    for (uint32_t i = 0; i < n; i++) gather(d, targets[i]);
+    if (d->accepts_all != NULL) keep_accepting(d);
+}
+
+static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     arena *mem = &d->in->w->mem;
     subset s = d->subsets.at[id];
-    w->edges.n = w->points.n = w->active.n = 0;
+    if (is_simple(d, &s)) {
+        uint32_t first = d->in->first[s.states[0]], end = d->in->first[s.states[0] + 1];
+        for (uint32_t e = first; e < end; e++) {
+            fsm_edge edge = d->in->edges.at[e];
+            gather_from(d, &edge.to, 1);
+            add_edge(d, id, edge.lo, edge.hi);
+        }
+        return end - first;
+    }
+    w->edges.n = w->points.n = w->active.n = w->targets.n = 0;
     for (uint32_t i = 0; i < s.n; i++)
         for (uint32_t e = d->in->first[s.states[i]]; e < d->in->first[s.states[i] + 1]; e++) {
             fsm_edge edge = d->in->edges.at[e];
@@ -255,9 +306,10 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             vec_push(mem, &w->points, edge.lo);
             vec_push(mem, &w->points, edge.hi + 1);
         }
+    uint64_t cost = w->edges.n;
     fsm_sort_edges(mem, w->edges.at, w->edges.n);
     sort_u32(w->points.at, w->points.n);
-    uint32_t next = 0, last_to = UINT32_MAX;
+    uint32_t next = 0;
     for (uint32_t p = 0; p + 1 < w->points.n; p++) {
         uint32_t lo = w->points.at[p], hi = w->points.at[p + 1];
         if (lo == hi) continue;
@@ -266,23 +318,14 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             if (w->edges.at[w->active.at[i]].hi >= lo) w->active.at[keep++] = w->active.at[i];
         w->active.n = keep;
         for (; next < w->edges.n && w->edges.at[next].lo == lo; next++) vec_push(mem, &w->active, next);
-        if (w->active.n == 0) {
-            last_to = UINT32_MAX;
-            continue;
-        }
-        d->gathered.n = 0;
-        d->round++;
-        for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
-        if (d->accepts_all != NULL) keep_accepting(d);
-        if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
-        uint32_t to = intern_subset(d);
-        fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
-        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && !sym_is_rule(lo))
-            back->hi = hi - 1;
-        else
-            fsm_edge_add(d->out, id, lo, hi - 1, to);
-        last_to = to;
+        if (w->active.n == 0) continue;
+        cost += w->active.n;
+        w->targets.n = 0;
+        for (uint32_t i = 0; i < w->active.n; i++) vec_push(mem, &w->targets, w->edges.at[w->active.at[i]].to);
+        gather_from(d, w->targets.at, w->targets.n);
+        add_edge(d, id, lo, hi - 1);
     }
+    return cost;
 }
 
 /* Equal language, same states, no empty edges. */
@@ -331,28 +374,30 @@ static void determiniser_init(determiniser *d, fsm *f) {
     fsm_index(f);
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
     d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
+    d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
     index_empties(d);
     d->round = 1;
     gather(d, f->start);
     intern_subset(d);
 }
 
+/* Edges that all subsets may look at, and what a subset costs besides: about half a second of work. */
+#define SUBSET_WORK UINT64_C(10000000)
+#define SUBSET_COST 16
+
 fsm *fsm_determinise(fsm *f) {
     determiniser d;
     determiniser_init(&d, f);
+    uint64_t spent = 0;
     uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > cap) return remove_empties(&d);
-        expand_subset(&d, id, &w);
+        if (d.subsets.n > cap || spent > SUBSET_WORK) return remove_empties(&d);
+        spent += expand_subset(&d, id, &w) + SUBSET_COST;
     }
     fsm_index(d.out);
     return d.out;
 }
-
-/* Subsets, each counted as its members and a few more: about half a second of work. */
-#define SUBSET_WORK UINT64_C(5000000)
-#define SUBSET_COST 8
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
@@ -363,11 +408,11 @@ fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     sweep w = {0};
     uint64_t spent = 0;
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        spent += d.subsets.at[id].n + SUBSET_COST;
+        uint64_t cost = expand_subset(&d, id, &w) + SUBSET_COST;
+        spent += cost;
+        work_charge(f->w, cost / 16);
         if (spent > SUBSET_WORK)
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
-        work_charge(f->w, (d.subsets.at[id].n + SUBSET_COST) / 8);
-        expand_subset(&d, id, &w);
     }
     fsm_index(d.out);
     return d.out;

@@ -1,12 +1,8 @@
 /* loops.c - sets that come back to themselves on most characters: string bodies, free text.
  *
- * In such a set every token made of loop characters is allowed, and which those
- * are is a few word-wide operations on rows of the token index:
- *
- *     whole  AND NOT containing[b] for each ASCII byte b that leaves the loop
- *
- * Only tokens with another byte, or with a cut character, are left to be
- * walked, and the classes kept per trie node say where those are.
+ * In such a set every token made of loop characters is allowed, and leavers.c
+ * knows which those are; only tokens with another byte, or with a cut
+ * character, are left to be walked.
  *
  * A counted repeat of one character is a loop too once its bounds are set aside
  * (set_unbounded): a token of k loop characters then needs k repetitions.  One
@@ -66,17 +62,14 @@ const loop *set_loop(use *u, set *at) {
         if (byteset_has(&at->allow, byte) && to == at) {
             byteset_add_range(&l.ascii, byte, byte);
             looping++;
-        } else {
-            l.others |= byte_class(byte);
         }
     }
-    l.is_loop = looping >= LEAST_LOOP;
-    if (l.is_loop) {
+    if (looping >= LEAST_LOOP) {
         int utf8 = loops_on_utf8(u, at);
         if (utf8 < 0) return NULL;
         l.utf8 = utf8 == 1;
-        l.others |= CLASS_NOT_WHOLE;
-        for (uint32_t byte = 0x80; !l.utf8 && byte < 256; byte++) l.others |= byte_class(byte);
+        l.leavers = vocab_leavers(s->vocab, &l.ascii, l.utf8);
+        l.is_loop = l.leavers != NULL;
     }
     loop *made = store_alloc(s, sizeof *made);
     if (made == NULL) return NULL;
@@ -93,14 +86,8 @@ const loop *set_loop(use *u, set *at) {
 void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words) {
     const token_index *x = &s->vocab->index;
     uint32_t n = s->vocab->words;
-    memcpy(words, most < SHORT_CHARS ? x->up_to[most] : x->whole, n * sizeof *words);
+    memcpy(words, l->leavers->staying, n * sizeof *words);
+    for (uint32_t i = 0; most < SHORT_CHARS && i < n; i++) words[i] &= x->up_to[most][i];
     for (uint32_t i = 0; most >= SHORT_CHARS && i < x->n_longer && x->longer_chars[i] > most; i++)
         bit_clear(words, x->longer[i]);
-    if (!l->utf8)
-        for (uint32_t i = 0; i < n; i++) words[i] &= x->ascii[i];
-    for (uint32_t byte = 0; byte < 128; byte++) {
-        const uint32_t *containing = x->containing[byte];
-        if (containing == NULL || byteset_has(&l->ascii, byte)) continue;
-        for (uint32_t i = 0; i < n; i++) words[i] &= ~containing[i];
-    }
 }

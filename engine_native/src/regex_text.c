@@ -25,6 +25,7 @@
 
 #define UNROLLED_MOST UINT64_C(1000000)
 #define CONFIGURATIONS_MOST 250000
+#define LOOSE_MOST 200000         /* edges of an automaton that may stay nondeterministic */
 #define LONG_CHOICE 16           /* alternatives */
 #define KEPT UINT32_MAX          /* an obligation that is fulfilled */
 #define BROKEN (UINT32_MAX - 1)  /* and one that cannot be any more */
@@ -360,7 +361,7 @@ static uint32_t intern_set(text *t, const uint32_t *at, uint32_t n) {
         const obligations *s = &t->sets.at[t->set_table[slot] - 1];
         if (s->hash == hash && s->n == n && (n == 0 || memcmp(s->at, at, n * sizeof *at) == 0)) return t->set_table[slot] - 1;
     }
-    work_charge(t->w, 1 + n / 16);
+    work_charge(t->w, 1 + n / 2);
     obligations made = {.n = n, .at = arena_copy(t->mem, at, n * sizeof *at), .hash = hash, .at_end = true};
     for (uint32_t i = 0; i < n; i++) made.at_end &= t->obligation_end.at[at[i]] != 0;
     vec_push(t->mem, &t->sets, made);
@@ -480,7 +481,7 @@ static void cross_all(text *t, configuration at) {
             if (f->edges.at[e].lo >= SYM_RULE)
                 cross_assertion(t, &t->assertions.at[f->edges.at[e].lo - SYM_RULE], at, c, f->edges.at[e].to);
     }
-    work_charge(t->w, t->crossings.n / 8);
+    work_charge(t->w, t->crossings.n / 2);
 }
 
 static void add_step(text *t, uint32_t from, uint32_t class, uint32_t to) {
@@ -685,6 +686,7 @@ fsm *regex_text(builder *b, regex_node *node, bool fully) {
         expand(&t, ends_text);
         whole = t.out;
     }
+    if (!fully && whole->edges.n > LOOSE_MOST) fully = true;
     fsm *made = fsm_reduce(fully ? fsm_determinise_letters(whole, t.letters.n_classes) : fsm_determinise(whole));
     return made == NULL ? NULL : alphabet_spell(&t.letters, made);
 }

@@ -8,7 +8,6 @@ import math
 import pytest
 
 from engine_native import EngineError, GrammarSyntaxError, Matcher
-from tests.engine.schemas import Json
 from tests.engine.vocabularies import accepts, compiler
 
 

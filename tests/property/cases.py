@@ -87,6 +87,14 @@ class Case:
         return replace(self, tokens=tokens)
 
 
+def with_single_bytes(case: Case) -> Case:
+    """The case with every single byte among its ordinary tokens."""
+    old = case.tokens
+    ordinary = {old.tokens[token] for token in range(old.size) if token not in old.special | old.stop}
+    missing = [each for each in (bytes((byte,)) for byte in range(256)) if each not in ordinary]
+    return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
+
+
 def draw(kind: Kind, seed: int) -> Case:
     """The case of this kind and seed."""
     rng = random.Random(f"{kind} {seed}")
