@@ -28,12 +28,27 @@ from engine_native.errors import (
 from engine_native.tokenizer_json import read_tokens
 
 Whitespace = Literal["bounded", "none", "any"]
+PropertyOrder = Literal["declared", "any"]
 
 _WHITESPACE = {
     "bounded": lib.STE_WHITESPACE_BOUNDED,
     "none": lib.STE_WHITESPACE_NONE,
     "any": lib.STE_WHITESPACE_ANY,
 }
+_ORDER = {"declared": lib.STE_ORDER_DECLARED, "any": lib.STE_ORDER_ANY}
+
+
+def _spaces(separators: tuple[str, str]) -> list[int]:
+    """Spaces before and after the comma, before and after the colon."""
+    counts = []
+    for separator, mark in zip(separators, ",:", strict=True):
+        before, found, after = separator.partition(mark)
+        if not found or before.strip(" ") or after.strip(" ") or max(len(before), len(after)) > 15:
+            raise ValueError(f"a separator must be {mark!r} with at most 15 spaces on each side, not {separator!r}")
+        counts += [len(before), len(after)]
+    return counts
+
+
 _ERRORS: dict[int, tuple[str, type[EngineError]]] = {
     lib.STE_ERR_SYNTAX: ("syntax", GrammarSyntaxError),
     lib.STE_ERR_SCHEMA: ("schema", SchemaError),
@@ -258,11 +273,26 @@ class Compiler:
         self.vocabulary = vocabulary
         self.limits = limits
 
-    def _compile(self, kind: int, data: bytes, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
+    def _compile(
+        self,
+        kind: int,
+        data: bytes,
+        *,
+        whitespace: str = "bounded",
+        property_order: str = "declared",
+        separators: tuple[str, str] | None = None,
+        root: str | None = None,
+    ) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
+        if property_order not in _ORDER:
+            raise ValueError(f"property_order must be one of {sorted(_ORDER)}, not {property_order!r}")
         options = ffi.new("ste_options *")
         options.whitespace = _WHITESPACE[whitespace]
+        options.property_order = _ORDER[property_order]
+        if separators is not None:
+            options.whitespace = lib.STE_WHITESPACE_EXACT
+            options.spaces = _spaces(separators)
         root_chars = ffi.new("char[]", root.encode()) if root is not None else ffi.NULL
         options.root = root_chars
         out, err = ffi.new("ste_grammar **"), ffi.new("ste_error *")
@@ -276,7 +306,8 @@ class Compiler:
         schema: dict[str, Any] | bool | str,
         *,
         whitespace: Whitespace = "bounded",
-        property_order: Literal["declared"] = "declared",
+        property_order: PropertyOrder = "declared",
+        separators: tuple[str, str] | None = None,
     ) -> Grammar:
         """JSON documents that satisfy the schema (a value, or its JSON text).
 
@@ -284,16 +315,24 @@ class Compiler:
             schema: Drafts 4 to 2020-12 by ``$schema``, default 2020-12.
             whitespace: Between JSON tokens: ``"bounded"`` (one space, or one
                 line break and its indentation), ``"none"`` or ``"any"``.
-            property_order: Keys come in the order of ``properties``,
-                undeclared ones last.
+            property_order: ``"declared"``: keys come in the order of ``properties``,
+                undeclared ones last. ``"any"``: in any order, for objects with
+                few enough named keys.
+            separators: Between items and after keys, exactly, as for
+                ``json.dumps``: a comma and a colon with spaces around them.
+                There is no other white space then.
 
         Raises:
             SchemaError: Malformed, or nothing satisfies it.
-            UnsupportedSchemaError: A keyword that is not enforced yet, by name and path.
+            UnsupportedSchemaError: A keyword that cannot be enforced exactly, by name and path.
         """
-        if property_order != "declared":
-            raise UnsupportedSchemaError("unsupported", f'property_order "{property_order}" is not supported')
-        return self._compile(lib.STE_KIND_JSON_SCHEMA, _json_text(schema), whitespace=whitespace)
+        return self._compile(
+            lib.STE_KIND_JSON_SCHEMA,
+            _json_text(schema),
+            whitespace=whitespace,
+            property_order=property_order,
+            separators=separators,
+        )
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Any JSON object."""

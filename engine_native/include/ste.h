@@ -95,10 +95,16 @@ typedef struct ste_limits {
 #define STE_WHITESPACE_BOUNDED 0 /* at most one space, or one line break and its indentation */
 #define STE_WHITESPACE_NONE 1
 #define STE_WHITESPACE_ANY 2
+#define STE_WHITESPACE_EXACT 3   /* spaces beside commas and colons as `spaces` says, none elsewhere */
+
+#define STE_ORDER_DECLARED 0     /* declared keys in declared order, others after them */
+#define STE_ORDER_ANY 1          /* keys in any order */
 
 typedef struct ste_options {
     int whitespace;          /* between JSON tokens */
     const char *root;        /* start rule of EBNF text; NULL is "root" */
+    int property_order;      /* of JSON objects */
+    uint8_t spaces[4];       /* EXACT: before and after a comma, before and after a colon; at most 15 each */
 } ste_options;
 
 typedef struct ste_stats {

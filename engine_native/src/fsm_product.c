@@ -12,7 +12,7 @@ typedef struct product {
 } product;
 
 static uint32_t pair_slot(const product *p, uint32_t a, uint32_t b) {
-    uint32_t slot = (uint32_t)hash_mix(a, b) & p->mask;
+    uint32_t slot = (uint32_t)hash_mix(1, (uint64_t)a << 32 | b) & p->mask;
     while (p->table[slot] != 0) {
         fsm_empty have = p->pairs.at[p->table[slot] - 1];
         if (have.from == a && have.to == b) break;

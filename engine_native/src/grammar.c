@@ -1,5 +1,6 @@
 /* grammar.c - compile: text -> front end -> builder -> interned rules; and the cache of whole texts. */
 #include "front.h"
+#include "json_text.h"
 #include "matcher.h"
 
 #define VERSION "0.1.0"
@@ -335,6 +336,9 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     double begin = monotonic_seconds();
     job j = {.compiler = c, .kind = kind, .text = text, .length = length, .names = names_of(s)};
     if (options != NULL) j.options = *options;
+    for (int i = 0; i < 4; i++)
+        if (j.options.spaces[i] > 15) return fail(err, STE_ERR_ARGUMENT, 0, "more than 15 spaces beside a separator");
+    j.options.whitespace = json_layout(&j.options);
     uint64_t hash = hash_bytes(text, length, (uint64_t)kind << 8 | (uint64_t)j.options.whitespace);
     pthread_mutex_lock(&c->lock);
     text_entry *known = find(c, &j, hash);

@@ -9,6 +9,7 @@
  * begin, so those strings must not occur in it: they are passed down to any_text
  * and triggered_tags until another tag takes over. */
 #include "front.h"
+#include "json_text.h"
 
 typedef struct ends {
     const json **at; /* strings, none empty */
@@ -294,7 +295,7 @@ static expr *schema_rule(tagger *t, const json *schema) {
     expr *known = expr_named(t->b, text, n, t->whitespace);
     if (known != NULL) return known;
     json_expand(t->b->w, t->text, schema);
-    if (schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
+    if (!layout_any_order(t->whitespace) && schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
     expr *made = schema_expr(t->schemas, schema);
     assert(made->kind == EXPR_RULE);
     vec_push(&t->b->w->mem, &t->b->texts, (text_rule){made->u.id, schema, text, n, t->whitespace});
