@@ -11,6 +11,7 @@ typedef struct word_register {
     VEC(uint32_t) first;   /* state -> its edges; one more at the end */
     uint32_t *table, mask; /* finished states + 1 */
     VEC(open_state) open;  /* along the current word */
+    uint32_t n_made;       /* of these, also those that are closed */
 } word_register;
 
 static int compare(const word *a, const word *b) {
@@ -102,10 +103,12 @@ static void close_last(word_register *r) {
 static void open_next(word_register *r, uint32_t symbol) {
     arena *mem = &r->f->w->mem;
     if (r->open.n > 0) vec_push(mem, &r->open.at[r->open.n - 1].edges, (fsm_edge){0, symbol, symbol, 0});
-    if (r->open.n == r->open.cap)
+    if (r->open.n == r->n_made) {
         vec_push(mem, &r->open, (open_state){.final = false});
-    else
+        r->n_made++;
+    } else {
         r->open.n++; /* with the storage of an earlier one */
+    }
     open_state *made = &r->open.at[r->open.n - 1];
     made->edges.n = 0;
     made->final = false;
