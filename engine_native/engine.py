@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
+import orjson
 
 from engine_native._ffi import ffi, lib
 from engine_native.errors import (
@@ -68,7 +72,7 @@ def _ids(values: Iterable[int], size: int, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one compile may use. Reaching a limit raises LimitError; 0 is an error."""
+    """What one compile and one matcher may use. A compile that reaches a limit raises LimitError; 0 is an error."""
 
     input_bytes: int = 4 << 20
     """Length of a grammar text in bytes."""
@@ -82,6 +86,15 @@ class Limits:
     """Working memory of one compile in bytes."""
     compile_seconds: float = 10.0
     """Wall time of one compile in seconds."""
+    set_items: int = 50_000
+    """Items of one parser state (ambiguity multiplies them). This and what follows bound one Matcher: one that
+    meets a limit is failed, see ``Matcher.error``."""
+    match_items: int = 50_000_000
+    """Items that one matcher may add to parser states which no matcher made before it, ..."""
+    match_items_per_token: int = 500_000
+    """... and how many of them each accepted token gives back."""
+    matcher_bytes: int = 256 << 20
+    """Bytes of parser states kept for rollback."""
 
 
 class Vocabulary:
@@ -110,18 +123,15 @@ class Vocabulary:
         size = len(tokens) if vocab_size is None else vocab_size
         if size < len(tokens):
             raise ValueError(f"vocab_size {size} is less than the {len(tokens)} tokens")
-        offsets = ffi.new("uint64_t[]", len(tokens) + 1)
-        total = 0
-        for i, token in enumerate(tokens):
-            total += len(token)
-            offsets[i + 1] = total
+        offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=offsets[1:])
         data = b"".join(tokens)
         special = _ids(special_token_ids, size, "special token")
         stop = _ids(stop_token_ids, size, "stop token")
         out, err = ffi.new("ste_vocab **"), ffi.new("ste_error *")
         code = lib.ste_vocab_new(
             ffi.from_buffer("uint8_t[]", data),
-            offsets,
+            ffi.from_buffer("uint64_t[]", offsets),
             len(tokens),
             size,
             special,
@@ -147,8 +157,7 @@ class Vocabulary:
         ``vocab_size`` larger than the file's vocabulary pads it with ids that
         are never allowed (models often have more logits than tokens).
         """
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = orjson.loads(pathlib.Path(path).read_bytes())
         return cls._from_document(document, vocab_size, stop_token_ids)
 
     @classmethod
@@ -163,7 +172,7 @@ class Vocabulary:
         backend = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", None)
         if backend is None or not hasattr(backend, "to_str"):
             raise ValueError(f"{type(tokenizer).__name__} has no fast tokenizer behind it")
-        return cls._from_document(json.loads(backend.to_str()), vocab_size, stop_token_ids)
+        return cls._from_document(orjson.loads(backend.to_str()), vocab_size, stop_token_ids)
 
     @classmethod
     def _from_document(
@@ -193,6 +202,35 @@ class Grammar:
             out.append(_text(note))
         return tuple(out)
 
+    def precompute(self, rows: int = 16, *, cancellation: Cancellation | None = None) -> int:
+        """Compute ahead the mask rows of up to ``rows`` states that a sequence is likely to meet first.
+
+        Meant for a thread of its own while the prompt is being read: the GIL is
+        released, and any matcher may use the grammar meanwhile.
+
+        Returns:
+            How many states have their row now; fewer than ``rows`` when there
+            are no more, or after ``cancellation``.
+        """
+        if not 0 <= rows < 1 << 31:
+            raise ValueError(f"rows must be from 0 to 2^31 - 1, not {rows}")
+        flag = ffi.NULL if cancellation is None else cancellation._flag
+        made = int(lib.ste_grammar_precompute(self._ptr, rows, flag))
+        if made < 0:
+            _raise(made)
+        return made
+
+
+class Cancellation:
+    """Stops a computation from another thread."""
+
+    def __init__(self) -> None:
+        self._flag = ffi.new("int *")
+
+    def cancel(self) -> None:
+        """Stop after the row at hand; for good."""
+        self._flag[0] = 1
+
 
 class Compiler:
     """Compiles grammars for one vocabulary and keeps what they share.
@@ -220,11 +258,7 @@ class Compiler:
         self.vocabulary = vocabulary
         self.limits = limits
 
-    def _compile(self, kind: int, text: str, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError as error:
-            raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
+    def _compile(self, kind: int, data: bytes, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
         options = ffi.new("ste_options *")
@@ -263,7 +297,7 @@ class Compiler:
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Any JSON object."""
-        return self._compile(lib.STE_KIND_JSON_SCHEMA, '{"type":"object"}', whitespace=whitespace)
+        return self._compile(lib.STE_KIND_JSON_SCHEMA, b'{"type":"object"}', whitespace=whitespace)
 
     def compile_structural_tag(self, tag: dict[str, Any] | str, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Text as a structural tag describes it (a value, or its JSON text)."""
@@ -271,11 +305,11 @@ class Compiler:
 
     def compile_regex(self, pattern: str) -> Grammar:
         """Texts that the whole pattern matches."""
-        return self._compile(lib.STE_KIND_REGEX, pattern)
+        return self._compile(lib.STE_KIND_REGEX, _utf8(pattern))
 
     def compile_ebnf(self, text: str, root: str = "root") -> Grammar:
         """Texts of the rule ``root`` of an EBNF (GBNF) grammar."""
-        return self._compile(lib.STE_KIND_EBNF, text, root=root)
+        return self._compile(lib.STE_KIND_EBNF, _utf8(text), root=root)
 
     def compile_choice(self, choices: Sequence[str]) -> Grammar:
         """One of the strings, exactly."""
@@ -285,7 +319,7 @@ class Compiler:
         """Counters since the start and sizes now.
 
         Returns:
-            ``levels``: per cache level ("grammar", "rule", "row", "local") a
+            ``levels``: per cache level ("grammar", "text", "rule", "row", "local") a
             dict of ``hits`` and ``misses``; ``bytes`` held; ``evictions``
             (collections that freed something); ``compile_seconds`` in total;
             ``grammars``, ``rules``, ``sets`` and ``rows`` alive.
@@ -294,7 +328,7 @@ class Compiler:
         lib.ste_compiler_stats(self._ptr, s)
         levels = {
             level: {"hits": int(getattr(s, f"{level}_hits")), "misses": int(getattr(s, f"{level}_misses"))}
-            for level in ("grammar", "rule", "row", "local")
+            for level in ("grammar", "text", "rule", "row", "local")
         }
         sizes = {name: int(getattr(s, name)) for name in ("grammars", "rules", "sets", "rows", "bytes", "evictions")}
         return {"levels": levels, "compile_seconds": float(s.compile_seconds), **sizes}
@@ -304,14 +338,40 @@ class Compiler:
         lib.ste_compiler_clear(self._ptr)
 
 
-def _json_text(value: Any) -> str:
+_ONLY_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+def _json_text(value: Any) -> bytes:
     """JSON text as given, or of a value; keys keep their order."""
     if isinstance(value, str):
-        return value
+        return _utf8(value)
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = orjson.dumps(value, option=_ONLY_JSON)
+        if not _has_null(text):  # it may have been NaN, which is no JSON
+            return text
+    except TypeError:  # large integers, deep nesting, keys that are no strings: the slow encoder knows
+        pass
+    try:
+        return json.dumps(value, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError("syntax", f"not a JSON value: {error}") from error
+
+
+def _has_null(text: bytes) -> bool:
+    """Whether compact JSON may hold a null that is no default (an annotation, it does not matter)."""
+    at = text.find(b"null")
+    while at >= 0:
+        if text[at - 1 : at] in b"[,:" and text[at + 4 : at + 5] in b"],}" and not text.endswith(b'"default":', 0, at):
+            return True
+        at = text.find(b"null", at + 4)
+    return False
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
 
 
 def _row(row: Any, words: int) -> Any:
@@ -430,6 +490,53 @@ class Matcher:
             _raise(code)
         return int(code)
 
+    def set_token_budget(self, n: int | None) -> None:
+        """Finish within ``n`` more tokens.
+
+        From now on at most ``n`` tokens are accepted, stop tokens not counted,
+        and masks allow exactly the tokens after which the text is known to be
+        completable with what is left. Such a token exists as long as the text
+        is not complete, so whatever is sampled, the output ends whole.
+
+        What is known is ``least_tokens``: the true minimum where a short search
+        finds it, else a count that uses no token across the border of two
+        grammar rules. That may be more than the true minimum, never less, so
+        towards the end of a budget a token may be refused from which only such
+        tokens would be short enough; one that fits is always left. With every
+        single byte in the vocabulary each text can be completed within some
+        budget; otherwise no token may spell what a grammar needs.
+
+        Rolled-back tokens come back to the budget, a fork inherits it, and
+        undoing (``rollback``, ``reset``) the position where it was set removes
+        it. ``accept_bytes`` counts as one token.
+
+        Args:
+            n: Tokens that may still come; None removes the budget.
+
+        Raises:
+            ValueError: ``n`` is less than ``least_tokens()``, or that is None,
+                or ``n`` is negative. Nothing changed.
+            LimitError: The grammar is too large to be measured. Nothing changed.
+
+        Cost: the first budget for a grammar measures its rules; a state met for
+        the first time costs a walk of the trie, as its mask does.
+        """
+        if n is not None and n < 0:
+            raise ValueError(f"a budget of {n} tokens")
+        err = ffi.new("ste_error *")
+        count = lib.STE_NO_BUDGET if n is None else min(n, lib.STE_NO_BUDGET - 1)
+        code = lib.ste_matcher_set_token_budget(self._ptr, count, err)
+        if code:
+            _raise(code, err)
+
+    def least_tokens(self) -> int | None:
+        """The smallest budget ``set_token_budget`` takes here; None if no tokens spell what is missing."""
+        least, err = ffi.new("uint64_t *"), ffi.new("ste_error *")
+        code = lib.ste_matcher_least_tokens(self._ptr, least, err)
+        if code:
+            _raise(code, err)
+        return None if least[0] == lib.STE_NO_BUDGET else int(least[0])
+
     def can_terminate(self) -> bool:
         """Whether the text so far is complete."""
         return self._flag(lib.ste_matcher_can_terminate(self._ptr))
@@ -437,6 +544,22 @@ class Matcher:
     def is_terminated(self) -> bool:
         """Whether a stop token has been accepted."""
         return self._flag(lib.ste_matcher_is_terminated(self._ptr))
+
+    @property
+    def error(self) -> LimitError | MemoryError | None:
+        """Why the matcher is failed, or None: a limit of matching was met, or memory ran out in a batch.
+
+        A failed matcher accepts nothing and its rows allow stop tokens only, so
+        that a step loop goes on for everyone else; rollback and reset revive it.
+        """
+        err = ffi.new("ste_error *")
+        code = lib.ste_matcher_error(self._ptr, err)
+        if code == lib.STE_OK:
+            return None
+        if code == lib.STE_ERR_BUSY:
+            _raise(code)
+        message = _text(err.message)
+        return LimitError("limit", message) if code == lib.STE_ERR_LIMIT else MemoryError(message)
 
     @staticmethod
     def _flag(code: int) -> bool:
@@ -525,8 +648,6 @@ class Matcher:
 
 def allocate_bitmask(batch: int, vocab_size: int) -> Any:
     """A numpy int32 array ``[batch, ceil(vocab_size / 32)]`` of ones: nothing is forbidden."""
-    import numpy as np
-
     return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
 
 
@@ -539,8 +660,9 @@ def fill_bitmask_batch(
         matchers: Distinct matchers over vocabularies of one size.
         bitmask: Contiguous int32 ``[rows, ceil(vocab_size / 32)]``.
         indices: Row of each matcher; default 0, 1, 2, ...
-        threads: Accepted for callers that know how many there are; the rows
-            are written by the calling thread.
+        threads: Share the rows among this many threads. Worth it where
+            many rows are met for the first time; known ones are only copied.
+            Default: the calling thread writes all.
 
     Raises:
         ValueError: A wrong shape or a row that does not exist. Nothing was written.
@@ -553,9 +675,24 @@ def fill_bitmask_batch(
     if indices is not None and len(indices) != n:
         raise ValueError(f"{n} matchers but {len(indices)} indices")
     c_rows = _row_numbers(indices, rows)
-    err = ffi.new("ste_error *")
     pointers = ffi.new("ste_matcher *[]", [m._ptr for m in matchers])
-    code = lib.ste_fill_batch(pointers, n, _writable(bitmask)[0], words, c_rows, err)
+    data = _writable(bitmask)[0]
+    share = n if threads is None or threads < 2 else -(-n // threads)
+    if share >= n:
+        _fill(pointers, 0, n, data, words, c_rows)
+        return
+    if c_rows == ffi.NULL:
+        c_rows = ffi.new("int64_t[]", list(range(n)))
+    with ThreadPoolExecutor(threads) as pool:
+        jobs = [pool.submit(_fill, pointers, at, min(share, n - at), data, words, c_rows) for at in range(0, n, share)]
+    for job in jobs:
+        job.result()
+
+
+def _fill(pointers: Any, at: int, n: int, data: Any, words: int, rows: Any) -> None:
+    """Write the rows of matchers ``at .. at + n``."""
+    err = ffi.new("ste_error *")
+    code = lib.ste_fill_batch(pointers + at, n, data, words, rows + at if rows != ffi.NULL else rows, err)
     if code:
         _raise(code, err)
 

@@ -69,7 +69,10 @@ typedef struct ste_error {
     char message[512]; /* one line */
 } ste_error;
 
-/* Every limit has a default (ste_limits_default); 0 is an error, not "unlimited". */
+/* Every limit has a default (ste_limits_default); 0 is an error, not "unlimited".
+ *
+ * The last four bound one matcher.  A matcher that meets one is *failed*: nothing is accepted any
+ * more, its rows allow stop tokens only, ste_matcher_error says why; others do not notice. */
 typedef struct ste_limits {
     uint64_t input_bytes;    /* length of a grammar text; default 4 MiB */
     uint32_t depth;          /* nesting of a grammar text; default 256 */
@@ -77,6 +80,10 @@ typedef struct ste_limits {
     uint64_t states;         /* automaton states built for one grammar; default 4,000,000 */
     uint64_t compile_bytes;  /* working memory of one compile; default 1 GiB */
     double compile_seconds;  /* wall time of one compile; default 10 */
+    uint32_t set_items;      /* items of one parser state, made by ambiguity; default 50,000 */
+    uint64_t match_items;    /* items added to parser states that no one made before; default 50,000,000 ... */
+    uint32_t match_items_per_token; /* ... of which each accepted token gives this many back; default 500,000 */
+    uint64_t matcher_bytes;  /* parser states kept for rollback; default 256 MiB */
 } ste_limits;
 
 #define STE_KIND_JSON_SCHEMA 0
@@ -96,6 +103,7 @@ typedef struct ste_options {
 
 typedef struct ste_stats {
     uint64_t grammar_hits, grammar_misses; /* whole texts */
+    uint64_t text_hits, text_misses;       /* schemas of structural tags, by text */
     uint64_t rule_hits, rule_misses;       /* rules found by structure, across grammars */
     uint64_t row_hits, row_misses;         /* mask rows */
     uint64_t local_hits, local_misses;     /* per rule state, shared by all grammars */
@@ -131,10 +139,14 @@ void ste_compiler_clear(ste_compiler *compiler);
 int ste_compile(ste_compiler *compiler, int kind, const char *text, size_t length, const ste_options *options,
                 ste_grammar **out, ste_error *err);
 void ste_grammar_free(ste_grammar *grammar);
-/* Bytes of the rules this grammar uses (shared ones counted in full). */
+/* Bytes of the rules this grammar uses (shared ones counted in full; those not built yet as they are). */
 uint64_t ste_grammar_memory(const ste_grammar *grammar);
 /* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
 const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);
+
+/* Compute ahead, on the calling thread, the rows of at most `rows` states that a sequence is likely to
+ * meet first; stops early once *cancel (may be NULL) is not 0.  Returns how many states have their row. */
+int64_t ste_grammar_precompute(ste_grammar *grammar, uint32_t rows, const int *cancel);
 
 /* stop == NULL: the vocabulary's stop tokens. */
 int ste_matcher_new(ste_grammar *grammar, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err);
@@ -154,8 +166,20 @@ int64_t ste_matcher_validate(ste_matcher *matcher, const uint32_t *tokens, uint3
 int ste_matcher_rollback(ste_matcher *matcher, uint32_t n);
 int ste_matcher_can_terminate(ste_matcher *matcher);
 int ste_matcher_is_terminated(ste_matcher *matcher);
+/* STE_OK, or why the matcher is failed (STE_ERR_LIMIT, STE_ERR_NO_MEMORY), with err filled. */
+int ste_matcher_error(ste_matcher *matcher, ste_error *err);
 /* 1: written; 0: written, and nothing is forbidden.  n_words = ste_vocab_mask_words. */
 int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
+/* Finishing inside a budget.  From now on at most n more tokens are accepted (stop tokens are free), and only
+ * those after which the text can be completed with what is left; rows show the same.  STE_NO_BUDGET: as many
+ * as one likes.  STE_ERR_ARGUMENT when n is less than ste_matcher_least_tokens, which the message names.
+ * Undoing the step at which it was set undoes the budget; bytes that are accepted as such count as one token. */
+#define STE_NO_BUDGET 0xFFFFFFFFFFFFFFFF
+int ste_matcher_set_token_budget(ste_matcher *matcher, uint64_t n, ste_error *err);
+/* The fewest tokens known to complete the text; STE_NO_BUDGET if the vocabulary cannot spell what is missing.
+ * The true minimum where a short search finds it; else it may be more, as no token is counted on that crosses the
+ * border of a rule, but never less. */
+int ste_matcher_least_tokens(ste_matcher *matcher, uint64_t *least, ste_error *err);
 /* Bytes that must come next, at most capacity; returns their number. */
 int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);
 /* Tokens that spell the forced bytes, longest first, at most capacity: as many as stay the same

@@ -39,7 +39,16 @@ double monotonic_seconds(void) {
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
     const unsigned char *s = p;
-    uint64_t h = seed ^ (n * UINT64_C(0x9ddfea08eb382d69));
+    uint64_t h = seed ^ (n * UINT64_C(0x9ddfea08eb382d69)), second = ~h;
+    if (n >= 16) { /* two chains, so that multiplications overlap */
+        for (; n >= 16; n -= 16, s += 16) {
+            uint64_t v[2];
+            memcpy(v, s, 16);
+            h = hash_mix(h, v[0]);
+            second = hash_mix(second, v[1]);
+        }
+        h = hash_mix(h, second);
+    }
     for (; n >= 8; n -= 8, s += 8) {
         uint64_t v;
         memcpy(&v, s, 8);

@@ -12,6 +12,18 @@ static inline void bits_or(uint32_t *restrict to, const uint32_t *restrict from,
     for (uint32_t i = 0; i < words; i++) to[i] |= from[i];
 }
 
+/* Bits lo..hi, both included. */
+static inline void bits_set_range(uint32_t *row, uint32_t lo, uint32_t hi) {
+    uint32_t first = lo >> 5, last = hi >> 5, head = UINT32_MAX << (lo & 31), tail = UINT32_MAX >> (31 - (hi & 31));
+    if (first == last) {
+        row[first] |= head & tail;
+        return;
+    }
+    row[first] |= head;
+    for (uint32_t i = first + 1; i < last; i++) row[i] = UINT32_MAX;
+    row[last] |= tail;
+}
+
 /* A set of byte values. */
 typedef struct byteset {
     uint64_t w[4];

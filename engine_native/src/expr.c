@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "json.h"
 #include "utf8.h"
 
 /* A repeat whose written-out form has more states than this becomes a counting rule. */
@@ -34,6 +35,33 @@ uint32_t rule_of(builder *b, expr *body) {
     uint32_t r = rule_new(b);
     rule_set(b, r, body);
     return r;
+}
+
+static expr *pinned(builder *b, struct rule *r) {
+    if (r == NULL) return NULL;
+    b->pinned.at[b->pinned.n++] = r;
+    uint32_t rule = rule_new(b);
+    b->rules.at[rule] = (draft_rule){.kind = RULE_NAMED, .named = r};
+    return expr_rule(b, rule);
+}
+
+/* Room for a pin before there is one: it must not be lost. */
+static void reserve_pin(builder *b) {
+    vec_push(&b->w->mem, &b->pinned, NULL);
+    b->pinned.n--;
+}
+
+expr *expr_named(builder *b, const char *text, size_t n, int whitespace) {
+    if (b->names == NULL) return NULL;
+    reserve_pin(b);
+    return pinned(b, b->names->find(b->names->ctx, text, n, whitespace));
+}
+
+expr *expr_to_name(builder *b, const char *text, size_t n, int whitespace) {
+    reserve_pin(b);
+    expr *e = pinned(b, b->names->add(b->names->ctx, text, n, whitespace));
+    if (e == NULL) escape(&b->w->out, STE_ERR_NO_MEMORY, 0, "out of memory");
+    return e;
 }
 
 static expr *expr_new(builder *b, expr_kind kind, uint64_t size) {
@@ -112,6 +140,8 @@ expr *expr_optional(builder *b, expr *body) { return expr_repeat(b, body, 0, 1);
 expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     if (max == 0) return expr_empty(b);
     if (min == 1 && max == 1) return body;
+    /* (x*){m,n} is x*, and not as ambiguous. */
+    if (body->kind == EXPR_REPEAT && body->u.repeat.min == 0 && body->u.repeat.max == REPEAT_INFINITE) return body;
     uint64_t copies = max == REPEAT_INFINITE ? (uint64_t)min + 1 : max;
     uint64_t size = copies * (body->size + 1);
     if (copies > 1 && size > UNROLL_STATES) {
@@ -209,6 +239,71 @@ static uint32_t aliased(const builder *b, uint32_t rule) {
     return rule;
 }
 
+/* ---- choices that begin with bytes: their common prefixes are one path ---- */
+
+#define SHARE_PREFIXES 8 /* fewer alternatives are left to the subset construction */
+
+typedef struct prefix_tree {
+    fsm *f;
+    uint32_t *table, mask; /* edge of f, + 1, by (from, byte) */
+} prefix_tree;
+
+static uint32_t prefix_step(prefix_tree *t, uint32_t from, uint8_t byte) {
+    uint32_t slot = (uint32_t)hash_mix(from, byte) & t->mask;
+    for (; t->table[slot] != 0; slot = (slot + 1) & t->mask) {
+        const fsm_edge *g = &t->f->edges.at[t->table[slot] - 1];
+        if (g->from == from && g->lo == byte) return g->to;
+    }
+    uint32_t to = fsm_state(t->f);
+    fsm_edge_add(t->f, from, byte, byte, to);
+    t->table[slot] = t->f->edges.n;
+    return to;
+}
+
+static const expr *first_part(const expr *e) {
+    while (e->kind == EXPR_SEQUENCE) e = e->u.parts[0];
+    return e;
+}
+
+/* What is left of e after its first part; levels of nesting are handled one by one. */
+static void build_rest(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    if (e->kind != EXPR_SEQUENCE) {
+        fsm_empty_add(f, from, to);
+        return;
+    }
+    uint32_t at = fsm_state(f);
+    build_rest(b, e->u.parts[0], f, from, at);
+    for (uint32_t i = 1; i < e->n; i++) {
+        uint32_t next = i + 1 == e->n ? to : fsm_state(f);
+        expr_build(b, e->u.parts[i], f, at, next);
+        at = next;
+    }
+}
+
+static void build_choice(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    uint32_t total = 0, size = 64;
+    for (uint32_t i = 0; i < e->n && e->n >= SHARE_PREFIXES; i++) {
+        const expr *first = first_part(e->u.parts[i]);
+        if (first->kind == EXPR_BYTES) total += first->n;
+    }
+    while (size < total * 2) size *= 2;
+    prefix_tree t = {f, arena_alloc(&f->w->mem, size, sizeof *t.table), size - 1};
+    uint32_t root = total == 0 ? 0 : fsm_state(f);
+    if (total != 0) fsm_empty_add(f, from, root);
+    for (uint32_t i = 0; i < e->n; i++) {
+        const expr *first = first_part(e->u.parts[i]);
+        uint32_t at = root;
+        if (total != 0 && first->kind == EXPR_BYTES) {
+            for (uint32_t k = 0; k < first->n; k++) at = prefix_step(&t, at, first->u.bytes[k]);
+            build_rest(b, e->u.parts[i], f, at, to);
+        } else {
+            at = fsm_state(f);
+            fsm_empty_add(f, from, at);
+            expr_build(b, e->u.parts[i], f, at, to);
+        }
+    }
+}
+
 void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
     uint32_t at = from;
     switch (e->kind) {
@@ -235,11 +330,7 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         }
         return;
     case EXPR_CHOICE:
-        for (uint32_t i = 0; i < e->n; i++) {
-            uint32_t inside = fsm_state(f);
-            fsm_empty_add(f, from, inside);
-            expr_build(b, e->u.parts[i], f, inside, to);
-        }
+        build_choice(b, e, f, from, to);
         return;
     case EXPR_REPEAT:
         build_repeat(b, e, f, from, to);
@@ -334,7 +425,9 @@ static void settle(builder *b, references *r, bool nullable) {
         draft_rule *rule = &b->rules.at[i];
         if (nullable ? rule->nullable || !rule->productive : rule->productive) continue;
         bool now;
-        if (rule->kind == RULE_REPEAT) {
+        if (rule->kind == RULE_NAMED) {
+            now = !nullable; /* JSON */
+        } else if (rule->kind == RULE_REPEAT) {
             const draft_rule *inner = &b->rules.at[rule->repeated];
             now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);
         } else {
@@ -352,7 +445,7 @@ static void settle(builder *b, references *r, bool nullable) {
 void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
-        if (rule->kind == RULE_REPEAT) continue;
+        if (rule->kind != RULE_PLAIN) continue;
         assert(rule->body != NULL);
         if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
             rule->automaton = rule->body->u.automaton;
@@ -367,10 +460,14 @@ void builder_finish(builder *b, int code) {
     references r = {0};
     references_init(b, &r);
     settle(b, &r, false);
+    for (uint32_t i = 0; i < b->texts.n; i++)
+        if (!b->rules.at[b->texts.at[i].rule].productive)
+            json_escape(b->w, b->texts.at[i].place, STE_ERR_SCHEMA, "nothing satisfies this schema");
     if (!b->rules.at[b->root].productive) escape(&b->w->out, code, 0, "nothing can match: the grammar is empty");
     settle(b, &r, true);
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
+        if (rule->kind == RULE_NAMED) continue;
         if (rule->kind == RULE_REPEAT) {
             /* A body that may be empty can be repeated any number of times up to max;
              * a body that matches nothing leaves only the empty repetition. */

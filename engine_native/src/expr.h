@@ -65,20 +65,45 @@ struct expr {
     } u;
 };
 
-typedef enum rule_kind { RULE_PLAIN, RULE_REPEAT } rule_kind;
+typedef enum rule_kind {
+    RULE_PLAIN,
+    RULE_REPEAT,
+    RULE_NAMED, /* stands for what a schema text says (names.c) */
+} rule_kind;
 
 typedef struct draft_rule {
     rule_kind kind;
     expr *body;
     uint32_t min, max;  /* REPEAT */
     uint32_t repeated;  /* REPEAT: the rule that is repeated */
+    struct rule *named; /* NAMED: the store's rule */
     fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
     bool productive, nullable;
 } draft_rule;
 
+/* Rules of schema texts that outlive a compile (names.c); both pin the rule for the builder. */
+typedef struct names {
+    void *ctx;
+    struct rule *(*find)(void *ctx, const char *text, size_t n, int whitespace);
+    /* Not built yet; NULL when out of memory. */
+    struct rule *(*add)(void *ctx, const char *text, size_t n, int whitespace);
+} names;
+
+/* A schema text whose rule is in this builder: to be remembered under its name.  It must match something. */
+typedef struct text_rule {
+    uint32_t rule;
+    const struct json *place;
+    const char *text;
+    size_t n;
+    int whitespace;
+} text_rule;
+
 typedef struct builder {
     work *w;
     const ste_vocab *vocab;
+    const names *names; /* NULL: there are none */
+    VEC(struct rule *) pinned;
+    VEC(text_rule) texts;
     VEC(draft_rule) rules;
     VEC(const char *) notes;
     uint32_t root;
@@ -90,6 +115,10 @@ void builder_note(builder *b, const char *format, ...) STE_PRINTF(2, 3);
 uint32_t rule_new(builder *b);
 void rule_set(builder *b, uint32_t rule, expr *body);
 uint32_t rule_of(builder *b, expr *body); /* new + set */
+/* The rule of a schema text that is known; NULL if none is. */
+expr *expr_named(builder *b, const char *text, size_t n, int whitespace);
+/* ... or one that is built when it is needed: for a text that is sure to give a rule. */
+expr *expr_to_name(builder *b, const char *text, size_t n, int whitespace);
 
 expr *expr_empty(builder *b);
 expr *expr_never(builder *b);

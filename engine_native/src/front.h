@@ -17,6 +17,8 @@ void choice_front(builder *b, const char *text, size_t n);
 typedef struct schema_context schema_context;
 schema_context *schema_context_new(builder *b, int whitespace);
 expr *schema_expr(schema_context *c, const json *schema);
+/* Is this schema sure to give a rule, whatever its details are?  (schema_plain.c) */
+bool schema_plain(const json *schema);
 expr *regex_expr(builder *b, const char *text, size_t n, const json *place);
 
 /* Texts in which a pattern matches: deterministic, trimmed and minimised, over code points (0 .. UTF8_MAX without the

@@ -117,14 +117,23 @@ void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
 }
 
 void fsm_index(fsm *f) {
-    uint32_t n = fsm_size(f);
-    fsm_sort_edges(&f->w->mem, f->edges.at, f->edges.n);
-    f->first = arena_alloc(&f->w->mem, (size_t)n + 1, sizeof *f->first);
-    uint32_t e = 0;
-    for (uint32_t s = 0; s <= n; s++) {
-        while (e < f->edges.n && f->edges.at[e].from < s) e++;
-        f->first[s] = e;
+    uint32_t n = fsm_size(f), *first = arena_alloc(&f->w->mem, (size_t)n + 2, sizeof *first);
+    bool rising = true;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        first[f->edges.at[e].from + 2]++;
+        rising = rising && (e == 0 || f->edges.at[e - 1].from <= f->edges.at[e].from);
     }
+    for (uint32_t s = 0; s < n; s++) first[s + 2] += first[s + 1];
+    if (!rising && f->edges.n != 0) { /* by `from`; first[s + 1] moves from the beginning of s to its end */
+        fsm_edge *to = arena_alloc(&f->w->mem, f->edges.n, sizeof *to);
+        for (uint32_t e = 0; e < f->edges.n; e++) to[first[f->edges.at[e].from + 1]++] = f->edges.at[e];
+        f->edges.at = to;
+        f->edges.cap = f->edges.n;
+    } else {
+        for (uint32_t s = 0; s < n; s++) first[s + 1] = first[s + 2];
+    }
+    f->first = first;
+    for (uint32_t s = 0; s < n; s++) fsm_sort_edges(&f->w->mem, f->edges.at + first[s], first[s + 1] - first[s]);
 }
 
 /* ---- subset construction ---- */
@@ -140,6 +149,7 @@ typedef struct determiniser {
     uint32_t *empty_first; /* empties of in, by from */
     uint32_t *empty_to;
     uint32_t *stamp, round;
+    uint32_t *alone; /* state of out, + 1, for the subset of one state of in */
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
@@ -219,6 +229,8 @@ static void grow_table(determiniser *d) {
 /* The state of out for the gathered set. */
 static uint32_t intern_subset(determiniser *d) {
     arena *mem = &d->in->w->mem;
+    uint32_t *alone = d->gathered.n == 1 ? &d->alone[d->gathered.at[0]] : NULL;
+    if (alone != NULL && *alone != 0) return *alone - 1;
     if (d->subsets.n * 2 >= d->mask) grow_table(d);
     sort_u32(d->gathered.at, d->gathered.n);
     uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
@@ -236,20 +248,58 @@ static uint32_t intern_subset(determiniser *d) {
     subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
     vec_push(mem, &d->subsets, s);
     d->table[slot] = id + 1;
+    if (alone != NULL) *alone = id + 1;
     return id;
+}
+
+/* The state of out for the gathered set after symbols lo..hi from state id. */
+static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
+    if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
+    uint32_t to = intern_subset(d);
+    fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
+    if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && !sym_is_rule(lo))
+        back->hi = hi;
+    else
+        fsm_edge_add(d->out, id, lo, hi, to);
+}
+
+/* A subset of one state whose edges do not overlap, as in a trie. */
+static bool is_simple(const determiniser *d, const subset *s) {
+    if (s->n != 1) return false;
+    const fsm *f = d->in;
+    for (uint32_t e = f->first[s->states[0]]; e + 1 < f->first[s->states[0] + 1]; e++)
+        if (f->edges.at[e + 1].lo <= f->edges.at[e].hi) return false;
+    return true;
 }
 
 typedef struct sweep {
     VEC(fsm_edge) edges;   /* of one subset, by lo */
     VEC(uint32_t) points;  /* where the set of covering edges changes */
     VEC(uint32_t) active;  /* indices into edges */
+    VEC(uint32_t) targets; /* of the active ones */
 } sweep;
 
 /* Its edges.  Returns what that cost: edges looked at. */
+static void gather_from(determiniser *d, const uint32_t *targets, uint32_t n) {
+    d->gathered.n = 0;
+    d->round++;
+    for (uint32_t i = 0; i < n; i++) gather(d, targets[i]);
+    if (d->accepts_all != NULL) keep_accepting(d);
+}
+
 static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     arena *mem = &d->in->w->mem;
     subset s = d->subsets.at[id];
-    w->edges.n = w->points.n = w->active.n = 0;
+    if (is_simple(d, &s)) {
+        uint32_t first = d->in->first[s.states[0]], end = d->in->first[s.states[0] + 1];
+        for (uint32_t e = first; e < end; e++) {
+            fsm_edge edge = d->in->edges.at[e];
+            gather_from(d, &edge.to, 1);
+            add_edge(d, id, edge.lo, edge.hi);
+        }
+        return end - first;
+    }
+    w->edges.n = w->points.n = w->active.n = w->targets.n = 0;
     for (uint32_t i = 0; i < s.n; i++)
         for (uint32_t e = d->in->first[s.states[i]]; e < d->in->first[s.states[i] + 1]; e++) {
             fsm_edge edge = d->in->edges.at[e];
@@ -261,7 +311,7 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     uint64_t cost = w->edges.n;
     fsm_sort_edges(mem, w->edges.at, w->edges.n);
     sort_u32(w->points.at, w->points.n);
-    uint32_t next = 0, last_to = UINT32_MAX;
+    uint32_t next = 0;
     for (uint32_t p = 0; p + 1 < w->points.n; p++) {
         uint32_t lo = w->points.at[p], hi = w->points.at[p + 1];
         if (lo == hi) continue;
@@ -270,23 +320,12 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
             if (w->edges.at[w->active.at[i]].hi >= lo) w->active.at[keep++] = w->active.at[i];
         w->active.n = keep;
         for (; next < w->edges.n && w->edges.at[next].lo == lo; next++) vec_push(mem, &w->active, next);
-        if (w->active.n == 0) {
-            last_to = UINT32_MAX;
-            continue;
-        }
+        if (w->active.n == 0) continue;
         cost += w->active.n;
-        d->gathered.n = 0;
-        d->round++;
-        for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
-        if (d->accepts_all != NULL) keep_accepting(d);
-        if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
-        uint32_t to = intern_subset(d);
-        fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
-        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && lo < SYM_RULE)
-            back->hi = hi - 1;
-        else
-            fsm_edge_add(d->out, id, lo, hi - 1, to);
-        last_to = to;
+        w->targets.n = 0;
+        for (uint32_t i = 0; i < w->active.n; i++) vec_push(mem, &w->targets, w->edges.at[w->active.at[i]].to);
+        gather_from(d, w->targets.at, w->targets.n);
+        add_edge(d, id, lo, hi - 1);
     }
     return cost;
 }
@@ -337,6 +376,7 @@ static void determiniser_init(determiniser *d, fsm *f) {
     fsm_index(f);
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
     d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
+    d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
     index_empties(d);
     d->round = 1;
     gather(d, f->start);
@@ -421,6 +461,10 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
         }
     }
     if (!useful[f->start]) return NULL;
+    bool whole = true;
+    for (uint32_t s = 0; s < n && whole; s++) whole = useful[s];
+    for (uint32_t e = 0; e < f->edges.n && whole; e++) whole = kept[e];
+    if (whole) return f;
 
     fsm *out = fsm_new(f->w);
     uint32_t *number = arena_alloc(mem, n, sizeof *number), made = 0;
@@ -470,7 +514,7 @@ static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
     for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
         fsm_edge g = f->edges.at[e];
         fsm_edge *back = m->signature.n > base ? &m->signature.at[m->signature.n - 1] : NULL;
-        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
             back->hi = g.hi;
         else
             vec_push(mem, &m->signature, (fsm_edge){0, g.lo, g.hi, m->class[g.to]});
@@ -555,7 +599,7 @@ static fsm *quotient(merger *m, uint32_t n_classes) {
                 queue[tail++] = k;
             }
             fsm_edge *back = out->edges.n > base ? &out->edges.at[out->edges.n - 1] : NULL;
-            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && g.lo < SYM_RULE)
+            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
                 back->hi = g.hi;
             else
                 fsm_edge_add(out, from, g.lo, g.hi, number[k] - 1);
@@ -565,9 +609,8 @@ static fsm *quotient(merger *m, uint32_t n_classes) {
     return out;
 }
 
-#define SELF UINT32_MAX           /* class of a state in its own signature */
+#define SELF UINT32_MAX            /* class of a state in its own signature */
 #define WITHIN (UINT32_C(1) << 31) /* classes of the component at hand, while it is refined */
-#define REFINE_ROUNDS 200          /* past it equal states of one component are merely not merged */
 
 static bool self_loop(const fsm *f, uint32_t s) {
     for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++)
@@ -575,35 +618,156 @@ static bool self_loop(const fsm *f, uint32_t s) {
     return false;
 }
 
-/* A component with inner cycles: refine by signatures until the number of classes stays. */
-static void refine(merger *m, merger *inner, const uint32_t *members, uint32_t n) {
+/* Refinement of one component.  Members are numbered 0 .. n; a class is a list of members. */
+typedef struct refiner {
+    merger *m;
+    merger inner;             /* signatures of one round */
+    const uint32_t *members;
+    uint32_t n, n_classes;
+    uint32_t *number;         /* state -> member + 1; 0 outside */
+    uint32_t *back_first, *back; /* member -> members with an edge to it */
+    uint32_t *head, *count, *touched; /* per class: first member + 1, members, dirty ones in this round */
+    uint32_t *next, *previous;
+    uint8_t *dirty;
+    VEC(uint32_t) now, later; /* dirty members */
+} refiner;
+
+static void index_back(refiner *r) {
+    fsm *f = r->m->f;
+    arena *mem = &f->w->mem;
+    r->number = arena_alloc(mem, fsm_size(f), sizeof *r->number);
+    for (uint32_t i = 0; i < r->n; i++) r->number[r->members[i]] = i + 1;
+    r->back_first = arena_alloc(mem, (size_t)r->n + 2, sizeof *r->back_first);
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t e = f->first[r->members[i]]; e < f->first[r->members[i] + 1]; e++)
+            if (r->number[f->edges.at[e].to] != 0) r->back_first[r->number[f->edges.at[e].to] + 1]++, total++;
+    for (uint32_t i = 0; i < r->n; i++) r->back_first[i + 2] += r->back_first[i + 1];
+    r->back = arena_alloc(mem, total + 1, sizeof *r->back);
+    for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t e = f->first[r->members[i]]; e < f->first[r->members[i] + 1]; e++) {
+            uint32_t to = r->number[f->edges.at[e].to];
+            if (to != 0) r->back[r->back_first[to]++] = i;
+        }
+}
+
+static void set_class(refiner *r, uint32_t i, uint32_t class) {
+    r->m->class[r->members[i]] = WITHIN | class;
+    r->count[class]++;
+    r->previous[i] = 0;
+    r->next[i] = r->head[class];
+    if (r->head[class] != 0) r->previous[r->head[class] - 1] = i + 1;
+    r->head[class] = i + 1;
+}
+
+static void leave_class(refiner *r, uint32_t i, uint32_t class) {
+    r->count[class]--;
+    *(r->previous[i] != 0 ? &r->next[r->previous[i] - 1] : &r->head[class]) = r->next[i];
+    if (r->next[i] != 0) r->previous[r->next[i] - 1] = r->previous[i];
+}
+
+static uint32_t class_of(const refiner *r, uint32_t i) { return r->m->class[r->members[i]] & ~WITHIN; }
+
+/* Split the classes of the members that are dirty now: those whose signatures still agree stay
+ * together, and with those that are not dirty. */
+static void refine_round(refiner *r) {
+    arena *mem = &r->m->f->w->mem;
+    merger_clear(&r->inner, r->now.n * 2);
+    work_charge(r->m->f->w, r->now.n / 16);
+    for (uint32_t k = 0; k < r->now.n; k++) r->touched[class_of(r, r->now.at[k])]++;
+    uint32_t *entry = arena_alloc(mem, r->now.n + 1, sizeof *entry);
+    uint32_t *class = arena_alloc(mem, (size_t)r->now.n * 2 + 1, sizeof *class); /* of an entry, + 1 */
+    for (uint32_t k = 0; k < r->now.n; k++) {
+        uint32_t i = r->now.at[k], c = class_of(r, i);
+        if (r->touched[c] != 0 && r->touched[c] < r->count[c]) { /* once per class: one that is not dirty stands for them */
+            uint32_t calm = r->head[c];
+            while (r->dirty[calm - 1]) calm = r->next[calm - 1];
+            class[merger_entry(&r->inner, r->members[calm - 1], c)] = c + 1;
+        }
+        if (r->touched[c] == r->count[c]) class[merger_entry(&r->inner, r->members[i], c)] = c + 1;
+        r->touched[c] = 0;
+        entry[k] = merger_entry(&r->inner, r->members[i], c);
+    }
+    for (uint32_t k = 0; k < r->now.n; k++) {
+        uint32_t i = r->now.at[k], c = class_of(r, i);
+        r->dirty[i] = 0;
+        if (class[entry[k]] == 0) class[entry[k]] = ++r->n_classes;
+        if (class[entry[k]] == c + 1) continue;
+        leave_class(r, i, c);
+        entry[k] |= WITHIN; /* it moves, once all signatures are taken */
+    }
+    for (uint32_t k = 0; k < r->now.n; k++)
+        if ((entry[k] & WITHIN) != 0) set_class(r, r->now.at[k], class[entry[k] & ~WITHIN] - 1);
+    r->later.n = 0;
+    for (uint32_t k = 0; k < r->now.n; k++) {
+        if ((entry[k] & WITHIN) == 0) continue;
+        uint32_t i = r->now.at[k];
+        for (uint32_t e = r->back_first[i]; e < r->back_first[i + 1]; e++) {
+            uint32_t from = r->back[e];
+            if (r->dirty[from]) continue;
+            r->dirty[from] = 1;
+            vec_push(mem, &r->later, from);
+        }
+    }
+    r->now.n = 0;
+    for (uint32_t k = 0; k < r->later.n; k++) vec_push(mem, &r->now, r->later.at[k]);
+}
+
+/* A component with inner cycles: split classes until signatures agree within each. */
+static void refine(merger *m, const uint32_t *members, uint32_t n) {
     fsm *f = m->f;
-    uint32_t *next = arena_alloc(&f->w->mem, n, sizeof *next), count = 0;
-    inner->class = m->class;
-    for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | f->final.at[members[i]];
-    for (uint32_t round = 0; round < REFINE_ROUNDS; round++) {
-        merger_clear(inner, n);
-        work_charge(f->w, n / 16);
-        for (uint32_t i = 0; i < n; i++) next[i] = merger_entry(inner, members[i], m->class[members[i]]);
-        for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | next[i];
-        if (inner->final.n == count) break;
-        count = inner->final.n;
-        if (count == n) break;
+    arena *mem = &f->w->mem;
+    refiner r = {.m = m, .inner = {.f = f, .class = m->class}, .members = members, .n = n, .n_classes = 2};
+    index_back(&r);
+    r.head = arena_alloc(mem, (size_t)n + 2, sizeof *r.head);
+    r.count = arena_alloc(mem, (size_t)n + 2, sizeof *r.count);
+    r.touched = arena_alloc(mem, (size_t)n + 2, sizeof *r.touched);
+    r.next = arena_alloc(mem, n, sizeof *r.next);
+    r.previous = arena_alloc(mem, n, sizeof *r.previous);
+    r.dirty = arena_alloc(mem, n, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        set_class(&r, i, f->final.at[members[i]]);
+        r.dirty[i] = 1;
+        vec_push(mem, &r.now, i);
     }
-    if (inner->final.n != count) /* not stable: every state by itself */
-        for (uint32_t i = 0; i < n; i++) m->class[members[i]] = WITHIN | i, count = n;
-    for (uint32_t i = 0; i < n; i++) m->class[members[i]] = m->final.n + (m->class[members[i]] & ~WITHIN);
-    for (uint32_t i = 0; i < count; i++) { /* entries without a signature: nothing else is equal to them */
-        vec_push(&f->w->mem, &m->final, UINT32_MAX);
-        vec_push(&f->w->mem, &m->first, m->signature.n);
+    while (r.now.n != 0) refine_round(&r);
+    for (uint32_t i = 0; i < n; i++) m->class[members[i]] = m->final.n + class_of(&r, i);
+    for (uint32_t i = 0; i < r.n_classes; i++) { /* entries without a signature: nothing else is equal to them */
+        vec_push(mem, &m->final, UINT32_MAX);
+        vec_push(mem, &m->first, m->signature.n);
     }
+}
+
+/* A component so large that refining it is slow: the places where its cycles close stay states of
+ * their own, and then one look at the signature is exact for all others. */
+#define LARGE_COMPONENT 2000
+
+static void merge_between(merger *m, const uint32_t *members, uint32_t n) {
+    fsm *f = m->f;
+    arena *mem = &f->w->mem;
+    uint32_t *place = arena_alloc(mem, fsm_size(f), sizeof *place); /* in members, + 1: callees first */
+    uint8_t *closes = arena_alloc(mem, n, 1);
+    for (uint32_t i = 0; i < n; i++) place[members[i]] = i + 1;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t e = f->first[members[i]]; e < f->first[members[i] + 1]; e++) {
+            uint32_t to = place[f->edges.at[e].to];
+            if (to > i) closes[to - 1] = 1; /* a later one, or itself */
+        }
+    for (uint32_t i = 0; i < n; i++) {
+        if (closes[i] == 0) continue;
+        m->class[members[i]] = m->final.n;
+        vec_push(mem, &m->final, UINT32_MAX);
+        vec_push(mem, &m->first, m->signature.n);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (closes[i] == 0) m->class[members[i]] = merger_entry(m, members[i], f->final.at[members[i]]);
 }
 
 /* Component by component, callees first: outside cycles one look at the signature is exact. */
 fsm *fsm_minimise(fsm *f) {
     arena *mem = &f->w->mem;
     uint32_t n = fsm_size(f);
-    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))}, inner = {.f = f};
+    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
     uint8_t *last = arena_alloc(mem, n, 1);
     components(f, order, last);
@@ -611,8 +775,12 @@ fsm *fsm_minimise(fsm *f) {
     for (uint32_t from = 0, to; from < n; from = to) {
         for (to = from + 1; !last[to - 1]; to++) {}
         uint32_t s = order[from];
+        if (to - from > LARGE_COMPONENT) {
+            merge_between(&m, order + from, to - from);
+            continue;
+        }
         if (to - from > 1) {
-            refine(&m, &inner, order + from, to - from);
+            refine(&m, order + from, to - from);
             continue;
         }
         bool loops = self_loop(f, s);

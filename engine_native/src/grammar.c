@@ -56,6 +56,7 @@ struct ste_compiler {
     pthread_mutex_t lock;
     table texts;
     text_entry *newest, *oldest;
+    uint64_t room_at; /* above these bytes texts are forgotten; under lock */
     _Atomic uint64_t hits, misses, nanoseconds;
 };
 
@@ -91,24 +92,30 @@ void ste_limits_default(ste_limits *l) {
         .states = 4000000,
         .compile_bytes = UINT64_C(1) << 30,
         .compile_seconds = 10,
+        .set_items = 50000,
+        .match_items = 50000000,
+        .match_items_per_token = 500000,
+        .matcher_bytes = UINT64_C(256) << 20,
     };
 }
 
 int ste_compiler_new(ste_vocab *vocab, uint64_t cache_bytes, const ste_limits *limits, ste_compiler **out,
                      ste_error *err) {
     if (limits->input_bytes == 0 || limits->depth == 0 || limits->rules == 0 || limits->states == 0 ||
-        limits->compile_bytes == 0 || !(limits->compile_seconds > 0))
+        limits->compile_bytes == 0 || !(limits->compile_seconds > 0) || limits->set_items == 0 || limits->match_items == 0 ||
+        limits->match_items_per_token == 0 || limits->matcher_bytes == 0)
         return fail(err, STE_ERR_ARGUMENT, 0, "a limit of 0");
     if (limits->depth > 10000) return fail(err, STE_ERR_ARGUMENT, 0, "depth limit %u is above 10000", limits->depth);
     ste_compiler *c = mem_new(&vocab->allocator, 1, sizeof *c);
     if (c == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");
-    c->store = store_new(vocab, cache_bytes);
+    c->store = store_new(vocab, cache_bytes, limits);
     if (c->store == NULL) {
         mem_free(&vocab->allocator, c, 1, sizeof *c);
         return fail(err, STE_ERR_NO_MEMORY, 0, "compiler");
     }
     atomic_init(&c->references, 1);
     c->limits = *limits;
+    c->room_at = cache_bytes;
     pthread_mutex_init(&c->lock, NULL);
     *out = c;
     return STE_OK;
@@ -133,7 +140,7 @@ void ste_compiler_free(ste_compiler *c) {
 
 void ste_compiler_clear(ste_compiler *c) {
     forget_all(c);
-    store_collect(c->store, true);
+    store_collect(c->store, COLLECT_ALL);
 }
 
 void ste_compiler_stats(ste_compiler *c, ste_stats *out) {
@@ -142,6 +149,8 @@ void ste_compiler_stats(ste_compiler *c, ste_stats *out) {
     out->grammar_hits = atomic_load(&c->hits);
     out->grammar_misses = atomic_load(&c->misses);
     out->compile_seconds = 1e-9 * (double)atomic_load(&c->nanoseconds);
+    out->text_hits = atomic_load(&s->stats.text_hits);
+    out->text_misses = atomic_load(&s->stats.text_misses);
     out->rule_hits = atomic_load(&s->stats.rule_hits);
     out->rule_misses = atomic_load(&s->stats.rule_misses);
     out->row_hits = atomic_load(&s->stats.row_hits);
@@ -169,7 +178,8 @@ typedef struct job {
     work w;
     builder b;
     rule *root;
-    bool gated; /* the gate is held: rules made here have no owner yet */
+    names names;
+    bool locked; /* gate and grow are held; without an error the gate stays so: the root has no owner yet */
 } job;
 
 static int empty_code(int kind) {
@@ -179,7 +189,9 @@ static int empty_code(int kind) {
 /* Everything that can escape. */
 static bool run(job *j) {
     if (setjmp(j->w.out.env) != 0) return false;
-    builder_init(&j->b, &j->w, j->compiler->store->vocab);
+    store *s = j->compiler->store;
+    builder_init(&j->b, &j->w, s->vocab);
+    j->b.names = &j->names;
     switch (j->kind) {
     case STE_KIND_JSON_SCHEMA:
         schema_front(&j->b, j->text, j->length, j->options.whitespace);
@@ -198,9 +210,12 @@ static bool run(job *j) {
         break;
     }
     builder_finish(&j->b, empty_code(j->kind));
-    pthread_rwlock_rdlock(&j->compiler->store->gate);
-    j->gated = true;
-    j->root = store_intern(j->compiler->store, &j->b);
+    pthread_rwlock_rdlock(&s->gate);
+    pthread_mutex_lock(&s->grow);
+    j->locked = true;
+    j->root = store_intern(s, &j->b);
+    pthread_mutex_unlock(&s->grow);
+    j->locked = false;
     return true;
 }
 
@@ -296,11 +311,18 @@ static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *
 
 /* Over budget: the older half of the texts goes first, then what nobody needs any more. */
 static void make_room(ste_compiler *c) {
-    if (!store_full(c->store)) return;
+    store *s = c->store;
     pthread_mutex_lock(&c->lock);
-    for (uint32_t n = (c->texts.count + 1) / 2; n > 0; n--) forget(c, c->oldest);
+    bool over = atomic_load_explicit(&s->bytes, memory_order_relaxed) > c->room_at;
+    for (uint32_t n = over ? (c->texts.count + 1) / 2 : 0; n > 0; n--) forget(c, c->oldest);
     pthread_mutex_unlock(&c->lock);
-    store_collect(c->store, false);
+    if (!over) return;
+    store_collect(s, COLLECT_NOW);
+    /* What is left may be live: then a little more must come before it is worth trying again. */
+    uint64_t left = atomic_load_explicit(&s->bytes, memory_order_relaxed) + s->budget / 4;
+    pthread_mutex_lock(&c->lock);
+    c->room_at = left > s->budget ? left : s->budget;
+    pthread_mutex_unlock(&c->lock);
 }
 
 int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, const ste_options *options,
@@ -311,7 +333,7 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
                     (unsigned long long)length, (unsigned long long)c->limits.input_bytes);
     store *s = c->store;
     double begin = monotonic_seconds();
-    job j = {.compiler = c, .kind = kind, .text = text, .length = length};
+    job j = {.compiler = c, .kind = kind, .text = text, .length = length, .names = names_of(s)};
     if (options != NULL) j.options = *options;
     uint64_t hash = hash_bytes(text, length, (uint64_t)kind << 8 | (uint64_t)j.options.whitespace);
     pthread_mutex_lock(&c->lock);
@@ -334,8 +356,10 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     arena_init(&j.w.mem, &s->allocator, &j.w.out, c->limits.compile_bytes);
     ste_grammar *g = NULL;
     bool done = run(&j);
+    if (j.locked) pthread_mutex_unlock(&s->grow);
     if (done) g = grammar_new(&j);
-    if (j.gated) pthread_rwlock_unlock(&s->gate);
+    if (done || j.locked) pthread_rwlock_unlock(&s->gate);
+    names_unpin(s, &j.b);
     arena_free(&j.w.mem);
     atomic_fetch_add(&c->nanoseconds, (uint64_t)((monotonic_seconds() - begin) * 1e9));
     if (!done) {

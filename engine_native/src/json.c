@@ -12,6 +12,7 @@ typedef struct reader {
     const uint8_t *s;
     size_t n, at;
     uint32_t depth;
+    const char *const *raw; /* keys of objects that are not read */
     VEC(json) pending; /* members of the containers that are still open */
 } reader;
 
@@ -80,23 +81,53 @@ static uint32_t read_escape(reader *r) {
     return (uint8_t)to[p - from];
 }
 
+/* Bytes that stand for themselves in a string: ASCII but controls, the quote and the backslash. */
+static bool is_plain(uint8_t c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
+
+/* The high bit of each byte of v that is 0 (and perhaps of bytes above such a one). */
+static uint64_t zero_bytes(uint64_t v) { return (v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080); }
+
+/* Past plain bytes, eight at a time; stops at the first that is not plain, or a little before. */
+static size_t skip_plain(const uint8_t *s, size_t at, size_t n) {
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    for (; n - at >= 8; at += 8) {
+        uint64_t v;
+        memcpy(&v, s + at, 8);
+        uint64_t odd = (v & (each * 0x80)) | zero_bytes(v ^ (each * '"')) | zero_bytes(v ^ (each * '\\')) | zero_bytes(v & (each * 0xE0));
+        if (odd != 0) break;
+    }
+    while (at < n && is_plain(s[at])) at++;
+    return at;
+}
+
 /* After the opening quote. */
 static const char *read_string(reader *r, uint32_t *length) {
-    size_t end = r->at;
-    while (end < r->n && r->s[end] != '"') end += r->s[end] == '\\' && end + 1 < r->n ? 2 : 1;
-    char *out = arena_alloc(&r->w->mem, end - r->at + 1, 1); /* decoding never makes it longer */
+    const uint8_t *s = r->s;
+    size_t from = r->at, end = skip_plain(s, from, r->n);
+    if (end < r->n && s[end] == '"') {
+        r->at = end + 1;
+        *length = (uint32_t)(end - from);
+        return arena_copy(&r->w->mem, s + from, end - from);
+    }
+    while (end < r->n && s[end] != '"') end += s[end] == '\\' && end + 1 < r->n ? 2 : 1;
+    char *out = arena_alloc(&r->w->mem, end - from + 1, 1); /* decoding never makes it longer */
     uint32_t n = 0;
     for (;;) {
         if (r->at >= r->n) bad(r, "a string is not closed");
-        uint8_t c = r->s[r->at];
+        uint8_t c = s[r->at];
         if (c == '"') break;
+        if (is_plain(c)) {
+            out[n++] = (char)c;
+            r->at++;
+            continue;
+        }
         if (c < 0x20) bad(r, "a control character in a string must be escaped");
         uint32_t cp;
         if (c == '\\') {
             r->at++;
             cp = read_escape(r);
         } else {
-            uint32_t k = utf8_decode(r->s + r->at, r->n - r->at, &cp);
+            uint32_t k = utf8_decode(s + r->at, r->n - r->at, &cp);
             if (k == 0) bad(r, "expected valid UTF-8");
             r->at += k;
         }
@@ -130,6 +161,40 @@ static void read_number(reader *r, json *out) {
 
 static json read_value(reader *r);
 
+/* Past an object, by its brackets; whether it is JSON is left to whoever reads it. */
+static json skip_object(reader *r) {
+    json out = {.kind = JSON_RAW, .offset = r->at};
+    uint32_t depth = 0;
+    do {
+        if (r->at >= r->n) bad(r, "a bracket is not closed");
+        uint8_t c = r->s[r->at++];
+        if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        } else if (c == '"') {
+            r->at = skip_plain(r->s, r->at, r->n);
+            while (r->at < r->n && r->s[r->at] != '"') {
+                r->at += r->s[r->at] == '\\' ? 2 : 1;
+                r->at = r->at < r->n ? skip_plain(r->s, r->at, r->n) : r->at;
+            }
+            if (r->at++ >= r->n) {
+                r->at = r->n;
+                bad(r, "a string is not closed");
+            }
+        }
+    } while (depth > 0);
+    out.end = r->at;
+    return out;
+}
+
+static bool is_raw(const reader *r, const char *key, uint32_t n) {
+    if (key == NULL || r->at >= r->n || r->s[r->at] != '{') return false;
+    for (const char *const *k = r->raw; k != NULL && *k != NULL; k++)
+        if (strlen(*k) == n && memcmp(*k, key, n) == 0) return true;
+    return false;
+}
+
 static void read_members(reader *r, json *out, char close) {
     uint32_t base = r->pending.n;
     if (++r->depth > r->w->limits.depth)
@@ -147,7 +212,7 @@ static void read_members(reader *r, json *out, char close) {
                 if (!take(r, ':')) bad(r, "expected ':'");
                 skip_space(r);
             }
-            json value = read_value(r);
+            json value = is_raw(r, key, key_n) ? skip_object(r) : read_value(r);
             value.key = key;
             value.key_n = key_n;
             vec_push(&r->w->mem, &r->pending, value);
@@ -185,6 +250,7 @@ static json read_value(reader *r) {
         else
             read_number(r, &out);
     }
+    out.end = r->at;
     return out;
 }
 
@@ -198,8 +264,22 @@ static void link_members(json *at) {
     }
 }
 
-const json *json_parse(work *w, const char *text, size_t n) {
-    reader r = {.w = w, .s = (const uint8_t *)text, .n = n};
+const json *json_parse(work *w, const char *text, size_t n) { return json_parse_around(w, text, n, NULL); }
+
+void json_expand(work *w, const char *text, const json *at) {
+    if (at->kind != JSON_RAW) return;
+    reader r = {.w = w, .s = (const uint8_t *)text, .n = at->end, .at = at->offset};
+    for (const json *up = at; up != NULL; up = up->parent) r.depth++;
+    json *in_place = (json *)(uintptr_t)at, value = read_value(&r);
+    if (r.at != at->end) bad(&r, "expected the end of an object");
+    in_place->kind = value.kind;
+    in_place->n = value.n;
+    in_place->u = value.u;
+    link_members(in_place);
+}
+
+const json *json_parse_around(work *w, const char *text, size_t n, const char *const *raw) {
+    reader r = {.w = w, .s = (const uint8_t *)text, .n = n, .raw = raw};
     json *out = arena_alloc(&w->mem, 1, sizeof *out);
     skip_space(&r);
     *out = read_value(&r);

@@ -9,7 +9,16 @@
 
 #include "fsm.h"
 
-typedef enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
+typedef enum json_kind {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_RAW, /* an object that was not read yet, see json_parse_around */
+    JSON_ARRAY,
+    JSON_OBJECT
+} json_kind;
 
 typedef struct json json;
 struct json {
@@ -17,7 +26,8 @@ struct json {
     uint32_t n;          /* bytes of a string or number; members of an array or object */
     uint32_t index;      /* in the parent */
     uint32_t key_n;
-    uint64_t offset;     /* in the text */
+    uint64_t offset;     /* in the text, of the first byte ... */
+    uint64_t end;        /* ... and past the last */
     const json *parent;
     const char *key;     /* in a parent object; zero-terminated */
     union {
@@ -27,6 +37,10 @@ struct json {
 };
 
 const json *json_parse(work *w, const char *text, size_t n);
+/* As json_parse, but objects under these keys (a list that ends with NULL) stay JSON_RAW: only their
+ * brackets are matched until json_expand reads them. */
+const json *json_parse_around(work *w, const char *text, size_t n, const char *const *raw);
+void json_expand(work *w, const char *text, const json *at);
 
 /* Leave the compile with an error at this place. */
 STE_NORETURN void json_escape(work *w, const json *at, int code, const char *format, ...) STE_PRINTF(4, 5);

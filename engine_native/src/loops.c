@@ -1,12 +1,8 @@
 /* loops.c - sets that come back to themselves on most characters: string bodies, free text.
  *
- * In such a set every token made of loop characters is allowed, and which those
- * are is a few word-wide operations on rows of the token index:
- *
- *     whole  AND NOT containing[b] for each ASCII byte b that leaves the loop
- *
- * Only tokens with another byte, or with a cut character, are left to be
- * walked, and the classes kept per trie node say where those are.
+ * In such a set every token made of loop characters is allowed, and leavers.c
+ * knows which those are; only tokens with another byte, or with a cut
+ * character, are left to be walked.
  *
  * A counted repeat of one character is a loop too once its bounds are set aside
  * (set_unbounded): a token of k loop characters then needs k repetitions.  One
@@ -15,20 +11,20 @@
 #include "store.h"
 
 /* From `at`, k more continuation bytes in lo..hi, then 0x80..0xBF, must lead back to `home`. */
-static int returns_home(store *s, set *at, uint32_t lo, uint32_t hi, uint32_t k, const set *home) {
+static int returns_home(use *u, set *at, uint32_t lo, uint32_t hi, uint32_t k, const set *home) {
     set *only = NULL;
     for (uint32_t byte = lo; byte <= hi; byte++) {
         if (!byteset_has(&at->allow, byte)) return 0;
-        set *to = set_step(s, at, byte);
+        set *to = set_step(u, at, byte);
         if (to == NULL) return -1;
         if (k == 1 ? to != home : only != NULL && to != only) return 0;
         only = to;
     }
-    return k == 1 ? 1 : returns_home(s, only, 0x80, 0xBF, k - 1, home);
+    return k == 1 ? 1 : returns_home(u, only, 0x80, 0xBF, k - 1, home);
 }
 
 /* 1: every character beyond ASCII leads from `at` back to it; 0: not; negative: out of memory. */
-static int loops_on_utf8(store *s, set *at) {
+static int loops_on_utf8(use *u, set *at) {
     /* First bytes and the range of the second (RFC 3629, section 4). */
     static const struct {
         uint8_t first, last, lo, hi, left;
@@ -39,12 +35,12 @@ static int loops_on_utf8(store *s, set *at) {
         set *only = NULL;
         for (uint32_t byte = forms[i].first; byte <= forms[i].last; byte++) {
             if (!byteset_has(&at->allow, byte)) return 0;
-            set *to = set_step(s, at, byte);
+            set *to = set_step(u, at, byte);
             if (to == NULL) return -1;
             if (only != NULL && to != only) return 0;
             only = to;
         }
-        int home = returns_home(s, only, forms[i].lo, forms[i].hi, forms[i].left, at);
+        int home = returns_home(u, only, forms[i].lo, forms[i].hi, forms[i].left, at);
         if (home != 1) return home;
     }
     return 1;
@@ -53,7 +49,8 @@ static int loops_on_utf8(store *s, set *at) {
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
 #define LEAST_LOOP 64
 
-const loop *set_loop(store *s, set *at) {
+const loop *set_loop(use *u, set *at) {
+    store *s = u->s;
     loop *known = atomic_load_explicit(&at->loop, memory_order_acquire);
     if (known != NULL) return known;
     loop l = {0};
@@ -61,21 +58,18 @@ const loop *set_loop(store *s, set *at) {
     uint32_t looping = 0;
     for (uint32_t byte = 0; possible >= LEAST_LOOP && byte < 128; byte++) {
         set *to = at;
-        if (byteset_has(&at->allow, byte) && (to = set_step(s, at, byte)) == NULL) return NULL;
+        if (byteset_has(&at->allow, byte) && (to = set_step(u, at, byte)) == NULL) return NULL;
         if (byteset_has(&at->allow, byte) && to == at) {
             byteset_add_range(&l.ascii, byte, byte);
             looping++;
-        } else {
-            l.others |= byte_class(byte);
         }
     }
-    l.is_loop = looping >= LEAST_LOOP;
-    if (l.is_loop) {
-        int utf8 = loops_on_utf8(s, at);
+    if (looping >= LEAST_LOOP) {
+        int utf8 = loops_on_utf8(u, at);
         if (utf8 < 0) return NULL;
         l.utf8 = utf8 == 1;
-        l.others |= CLASS_NOT_WHOLE;
-        for (uint32_t byte = 0x80; !l.utf8 && byte < 256; byte++) l.others |= byte_class(byte);
+        l.leavers = vocab_leavers(s->vocab, &l.ascii, l.utf8);
+        l.is_loop = l.leavers != NULL;
     }
     loop *made = store_alloc(s, sizeof *made);
     if (made == NULL) return NULL;
@@ -92,14 +86,8 @@ const loop *set_loop(store *s, set *at) {
 void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words) {
     const token_index *x = &s->vocab->index;
     uint32_t n = s->vocab->words;
-    memcpy(words, most < SHORT_CHARS ? x->up_to[most] : x->whole, n * sizeof *words);
+    memcpy(words, l->leavers->staying, n * sizeof *words);
+    for (uint32_t i = 0; most < SHORT_CHARS && i < n; i++) words[i] &= x->up_to[most][i];
     for (uint32_t i = 0; most >= SHORT_CHARS && i < x->n_longer && x->longer_chars[i] > most; i++)
         bit_clear(words, x->longer[i]);
-    if (!l->utf8)
-        for (uint32_t i = 0; i < n; i++) words[i] &= x->ascii[i];
-    for (uint32_t byte = 0; byte < 128; byte++) {
-        const uint32_t *containing = x->containing[byte];
-        if (containing == NULL || byteset_has(&l->ascii, byte)) continue;
-        for (uint32_t i = 0; i < n; i++) words[i] &= ~containing[i];
-    }
 }

@@ -7,9 +7,9 @@
  *      (origin top).  A walk over the vocabulary trie gives the tokens that end
  *      inside the item's rule or exactly with it (both are allowed in every
  *      context, since whoever began the rule waits for it), and the *exits*:
- *      trie nodes where the rule is complete and longer tokens exist.  It
- *      depends on the rule alone, so all grammars share it.
- *   2. From each exit the walk goes on in the real context.
+ *      the children of trie nodes where the rule is complete, by their byte.
+ *      It depends on the rule alone, so all grammars share it.
+ *   2. From the exits with a byte that the real context takes the walk goes on there.
  *
  * Where a set is a loop (loops.c) most tokens are settled by word operations and
  * the walk keeps to the subtrees that hold the others.
@@ -20,18 +20,50 @@
  * state and process, the nodes visited for its local part. */
 #include "store.h"
 
+typedef struct node_list {
+    uint32_t *at, n, cap;
+} node_list;
+
+static bool node_list_add(store *s, node_list *l, uint32_t node) {
+    if (l->n == l->cap) {
+        uint32_t cap = l->cap == 0 ? 64 : l->cap * 2;
+        uint32_t *grown = store_alloc(s, cap * sizeof *grown);
+        if (grown == NULL) return false;
+        if (l->n != 0) memcpy(grown, l->at, l->n * sizeof *grown);
+        store_free(s, l->at, l->cap * sizeof *l->at);
+        l->at = grown;
+        l->cap = cap;
+    }
+    l->at[l->n++] = node;
+    return true;
+}
+
+static void node_list_free(store *s, node_list *l) { store_free(s, l->at, l->cap * sizeof *l->at); }
+
 typedef struct walker {
-    store *s;
-    uint32_t *words;
-    uint32_t *exits, n_exits, cap_exits;
-    set **path;      /* the set at each depth of walk_subtree; then as many for walk_others */
+    use *u;
+    store *s; /* u's */
+    uint32_t few[ROW_FEW], n_few, most_few; /* tokens, while they are few ... */
+    uint32_t *words;                         /* ... and then all bits; NULL before */
+    const row *same;                         /* or: the row is this one */
+    node_list exits;
+    set **path;      /* the set at each depth of walk_subtree; then as many for walk_leavers */
     uint32_t *ends;  /* where the subtree at each depth ends; likewise */
     uint32_t depth;  /* deepest */
     bool want_exits;
 } walker;
 
-static bool walker_init(walker *w, store *s, uint32_t *words, bool want_exits) {
-    *w = (walker){.s = s, .words = words, .depth = s->vocab->ordinary.max_length + 2, .want_exits = want_exits};
+static bool walker_init(walker *w, use *u, bool want_exits) {
+    store *s = u->s;
+    w->u = u;
+    w->s = s;
+    w->n_few = 0;
+    w->most_few = row_few(s);
+    w->words = NULL;
+    w->exits = (node_list){0};
+    w->same = NULL;
+    w->depth = s->vocab->ordinary.max_length + 2;
+    w->want_exits = want_exits;
     w->path = store_alloc(s, 2 * w->depth * sizeof *w->path);
     w->ends = store_alloc(s, 2 * w->depth * sizeof *w->ends);
     return w->path != NULL && w->ends != NULL;
@@ -40,20 +72,58 @@ static bool walker_init(walker *w, store *s, uint32_t *words, bool want_exits) {
 static void walker_free(walker *w) {
     store_free(w->s, w->path, 2 * w->depth * sizeof *w->path);
     store_free(w->s, w->ends, 2 * w->depth * sizeof *w->ends);
-    store_free(w->s, w->exits, w->cap_exits * sizeof *w->exits);
+    node_list_free(w->s, &w->exits);
+    store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
 }
 
-static bool add_exit(walker *w, uint32_t node) {
-    if (w->n_exits == w->cap_exits) {
-        uint32_t cap = w->cap_exits == 0 ? 64 : w->cap_exits * 2;
-        uint32_t *grown = store_alloc(w->s, cap * sizeof *grown);
-        if (grown == NULL) return false;
-        if (w->n_exits != 0) memcpy(grown, w->exits, w->n_exits * sizeof *grown);
-        store_free(w->s, w->exits, w->cap_exits * sizeof *w->exits);
-        w->exits = grown;
-        w->cap_exits = cap;
+static bool make_dense(walker *w) {
+    if (w->words != NULL) return true;
+    w->words = store_alloc(w->s, w->s->vocab->words * sizeof *w->words);
+    if (w->words == NULL) return false;
+    for (uint32_t i = 0; i < w->n_few; i++) bit_set(w->words, w->few[i]);
+    return true;
+}
+
+static bool allow_slow(walker *w, uint32_t token) {
+    if (w->words == NULL && w->n_few == w->most_few && !make_dense(w)) return false;
+    if (w->words != NULL)
+        bit_set(w->words, token);
+    else
+        w->few[w->n_few++] = token;
+    return true;
+}
+
+/* Every token that ends at node i. */
+static bool allow_node(walker *w, const trie *t, uint32_t i) {
+    for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
+        if (w->words != NULL)
+            bit_set(w->words, token);
+        else if (!allow_slow(w, token))
+            return false;
     }
-    w->exits[w->n_exits++] = node;
+    return true;
+}
+
+static bool allow_row(walker *w, const row *r) {
+    if (!row_is_few(r)) {
+        if (!make_dense(w)) return false;
+        row_or(w->s, r, w->words);
+        return true;
+    }
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!allow_slow(w, r->at[i])) return false;
+    return true;
+}
+
+static row *walker_row(walker *w) {
+    return w->words != NULL ? row_intern(w->s, w->words) : row_intern_few(w->s, w->few, w->n_few);
+}
+
+/* The rule is complete at node: its children are exits. */
+static bool add_exits(walker *w, uint32_t node) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    for (uint32_t c = node + 1; c < node + nodes[node].size; c += nodes[c].size)
+        if (!node_list_add(w->s, &w->exits, c)) return false;
     return true;
 }
 
@@ -75,12 +145,11 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
             i += nodes[i].size;
             continue;
         }
-        set *next = set_step(w->s, at, byte);
+        set *next = set_step(w->u, at, byte);
         if (next == NULL) return false;
-        for (uint32_t token = nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
-            bit_set(w->words, token);
+        if (!allow_node(w, t, i)) return false;
         if (nodes[i].size > 1) {
-            if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exit(w, i)) return false;
+            if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
             if (!byteset_empty(&next->allow)) {
                 w->path[depth] = at;
                 w->ends[++depth] = i + nodes[i].size;
@@ -98,12 +167,11 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
     const trie *t = &w->s->vocab->ordinary;
     uint32_t node = t->child[byte];
     if (node == 0 || !byteset_has(&from->allow, byte)) return true;
-    set *next = set_step(w->s, from, byte);
+    set *next = set_step(w->u, from, byte);
     if (next == NULL) return false;
-    for (uint32_t token = t->nodes[node].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
-        bit_set(w->words, token);
+    if (!allow_node(w, t, node)) return false;
     if (t->nodes[node].size == 1) return true;
-    if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exit(w, node)) return false;
+    if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
     return walk_subtree(w, node, next);
 }
 
@@ -113,50 +181,59 @@ static bool walk_root(walker *w, set *from) {
     return true;
 }
 
-/* As walk_root, for a set whose tokens of loop characters are settled already: down along loop
- * characters only towards tokens that are not, and from the first other byte on like any walk. */
-static bool walk_others(walker *w, const loop *l, set *from) {
+/* As walk_root, for a set whose tokens of loop characters are settled already: along the loop in the
+ * trie of tokens that leave it, and from the first other byte on like any walk. */
+static bool walk_leavers(walker *w, const leavers *l, set *from) {
     const trie *t = &w->s->vocab->ordinary;
-    const trie_node *nodes = t->nodes;
-    const uint64_t *classes = w->s->vocab->index.classes;
     set **path = w->path + w->depth, *at = from;
-    uint32_t *ends = w->ends + w->depth, depth = 0, i = 1;
-    ends[0] = nodes[0].size;
-    for (;;) {
+    uint32_t *ends = w->ends + w->depth, depth = 0;
+    ends[0] = l->n;
+    for (uint32_t i = 0;;) {
         while (i == ends[depth] && depth > 0) at = path[--depth];
         if (i == ends[depth]) return true;
-        uint32_t byte = nodes[i].byte, size = nodes[i].size;
-        if ((classes[i] & l->others) == 0 || !byteset_has(&at->allow, byte)) {
+        uint32_t byte = l->at[i].byte, size = l->at[i].size, node = l->at[i].node;
+        if (!byteset_has(&at->allow, byte)) {
             i += size;
             continue;
         }
-        set *next = set_step(w->s, at, byte);
-        if (next == NULL) return false;
-        for (uint32_t token = nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
-            bit_set(w->words, token);
-        bool on_loop = byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8;
-        if (!on_loop && size > 1) {
-            if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exit(w, i)) return false;
-            if (!walk_subtree(w, i, next)) return false;
-        } else if (on_loop && size > 1 && !byteset_empty(&next->allow)) {
-            path[depth] = at;
-            ends[++depth] = i + size;
-            at = next;
-            i++;
-            continue;
+        set *next = set_step(w->u, at, byte);
+        if (next == NULL || !allow_node(w, t, node)) return false;
+        if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
+            if (size > 1 && !byteset_empty(&next->allow)) {
+                path[depth] = at;
+                ends[++depth] = i + size;
+                at = next;
+                i++;
+                continue;
+            }
+        } else if (t->nodes[node].size > 1) {
+            if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
+            if (!walk_subtree(w, node, next)) return false;
         }
         i += size;
     }
 }
 
 /* The tokens of a loop in its own context: word operations, then the rest. */
-static bool fill_loop(store *s, set *at, const loop *l, uint64_t most, walker *w) {
-    loop_tokens(s, l, most, w->words);
-    return walk_others(w, l, at);
+static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
+    assert(w->n_few == 0);
+    if (!make_dense(w)) return false;
+    loop_tokens(w->s, l, most, w->words);
+    return walk_leavers(w, l->leavers, at);
 }
 
-static void add_token_edges(const state *st, uint32_t *words) {
-    for (uint32_t e = 0; e < st->n_tokens; e++) bit_set(words, st->tokens[e].token);
+static bool add_token_edges(walker *w, const state *st) {
+    for (uint32_t e = 0; e < st->n_tokens; e++) {
+        const token_edge *edge = &st->tokens[e];
+        if (edge->hi - edge->lo < w->most_few) {
+            for (uint32_t token = edge->lo; token <= edge->hi; token++)
+                if (!allow_slow(w, token)) return false;
+        } else {
+            if (!make_dense(w)) return false;
+            bits_set_range(w->words, edge->lo, edge->hi);
+        }
+    }
+    return true;
 }
 
 /* Keep what one of several threads has made; frees the other.  Returns the one kept. */
@@ -174,10 +251,14 @@ static row *publish_row(store *s, set *at, row *r) {
 }
 
 static exit_list *publish_exits(store *s, set *at, const walker *w) {
-    exit_list *e = store_alloc(s, sizeof *e + w->n_exits * sizeof *e->nodes);
+    exit_list *e = store_alloc(s, sizeof *e + w->exits.n * sizeof *e->nodes);
     if (e == NULL) return NULL;
-    e->n = w->n_exits;
-    if (w->n_exits != 0) memcpy(e->nodes, w->exits, w->n_exits * sizeof *e->nodes);
+    const trie_node *nodes = s->vocab->ordinary.nodes;
+    uint32_t first[257] = {0};
+    e->n = w->exits.n;
+    for (uint32_t i = 0; i < e->n; i++) first[nodes[w->exits.at[i]].byte + 1]++;
+    for (uint32_t b = 0; b < 256; b++) first[b + 1] += first[b];
+    for (uint32_t i = 0; i < e->n; i++) e->nodes[first[nodes[w->exits.at[i]].byte]++] = w->exits.at[i];
     pthread_mutex_lock(&s->grow);
     exit_list *other = atomic_load_explicit(&at->exits, memory_order_relaxed);
     if (other == NULL) atomic_store_explicit(&at->exits, e, memory_order_release);
@@ -188,6 +269,10 @@ static exit_list *publish_exits(store *s, set *at, const walker *w) {
 }
 
 /* ---- the local part of an item ---- */
+
+/* Many states step into a loop on most bytes: text after the first bytes of a trigger, keys that
+ * still could be a declared one.  They differ from the loop on few bytes, and after most of those
+ * again on few: only the paths of such bytes are walked. */
 
 /* The state after one byte if there is exactly one. */
 static const state *only_target(const state *st, uint32_t byte) {
@@ -200,23 +285,39 @@ static const state *only_target(const state *st, uint32_t byte) {
     return found;
 }
 
-/* Many states step into a loop on most bytes: text after the first bytes of a trigger, keys that
- * still could be a declared one.  They differ from the loop only on a few first bytes. */
-static const state *loop_nearby(const state *st, byteset *differ) {
+/* Bytes on which two states go to different places; false if one of them goes to several at once. */
+static bool differing(const state *a, const state *b, byteset *out) {
+    const state *sides[2] = {a, b};
+    const byte_edge *edge[2] = {a->bytes, b->bytes};
+    memset(out, 0, sizeof *out);
+    for (int k = 0; k < 2; k++)
+        for (uint32_t e = 1; e < sides[k]->n_bytes; e++)
+            if (edge[k][e].lo <= edge[k][e - 1].hi) return false;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        const state *to[2];
+        for (int k = 0; k < 2; k++) {
+            const byte_edge *end = sides[k]->bytes + sides[k]->n_bytes;
+            while (edge[k] < end && edge[k]->hi < byte) edge[k]++;
+            to[k] = edge[k] < end && edge[k]->lo <= byte ? edge[k]->to : NULL;
+        }
+        if (to[0] != to[1]) byteset_add_range(out, byte, byte);
+    }
+    return true;
+}
+
+static uint32_t byteset_size(const byteset *s) {
+    uint32_t n = 0;
+    for (int i = 0; i < 4; i++) n += (uint32_t)__builtin_popcountll(s->w[i]);
+    return n;
+}
+
+static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
     const state *home = only_target(st, 'e');
     if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || only_target(home, 'e') != home)
         return NULL;
-    memset(differ, 0, sizeof *differ);
-    uint32_t same = 0;
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        const state *to = only_target(st, byte), *other = only_target(home, byte);
-        bool equal = to == other && (to != NULL || (!byteset_has(&st->allow, byte) && !byteset_has(&home->allow, byte)));
-        if (equal)
-            same++;
-        else
-            byteset_add_range(differ, byte, byte);
-    }
-    return same >= 128 ? home : NULL;
+    for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
+        if (home->tokens[e].lo != home->tokens[e].hi || !bit_get(v->special, home->tokens[e].lo)) return NULL;
+    return differing(st, home, differ) && byteset_size(differ) <= 128 ? home : NULL;
 }
 
 typedef struct local_part {
@@ -224,52 +325,112 @@ typedef struct local_part {
     const exit_list *exits; /* NULL where they were not wanted */
 } local_part;
 
-static bool local_of(store *s, item it, bool want_exits, local_part *out);
+static bool local_of(use *u, item it, bool want_exits, local_part *out);
 
-/* From the part of the nearby loop: drop what begins with a byte on which they differ, walk that instead. */
-static bool fill_nearby(store *s, set *at, const state *home, const byteset *differ, walker *w) {
-    const trie *t = &s->vocab->ordinary;
-    local_part near;
-    if (!local_of(s, (item){home, s->top, 0}, w->want_exits, &near)) return false;
-    memcpy(w->words, near.row->words, s->vocab->words * sizeof *w->words);
-    for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].token);
-    for (uint32_t k = 0; w->want_exits && k < near.exits->n; k++) {
-        /* A node's first byte is that of the child of the root whose subtree holds it. */
-        uint32_t node = near.exits->nodes[k];
-        bool keep = true;
-        for (uint32_t byte = 0; byte < 256 && keep; byte++) {
-            uint32_t child = byteset_has(differ, byte) ? t->child[byte] : 0;
-            keep = child == 0 || node < child || node >= child + t->nodes[child].size;
-        }
-        if (keep && !add_exit(w, node)) return false;
-    }
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t child = byteset_has(differ, byte) ? t->child[byte] : 0;
-        if (child == 0) continue;
-        for (uint32_t i = child; i < child + t->nodes[child].size; i++)
-            for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
-                bit_clear(w->words, token);
-        if (!walk_first(w, at, byte)) return false;
-    }
-    return true;
+typedef struct near_frame {
+    const state *st;
+    set *at;       /* st by itself */
+    uint32_t end;  /* of the subtree */
+    byteset differ;
+} near_frame;
+
+/* What the loop allows below and at a node is not what is allowed: look again. */
+static bool walk_again(walker *w, const near_frame *f, uint32_t node) {
+    const trie *t = &w->s->vocab->ordinary;
+    for (uint32_t i = node; i < node + t->nodes[node].size; i++)
+        for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+            bit_clear(w->words, token);
+    if (!byteset_has(&f->at->allow, t->nodes[node].byte)) return true;
+    set *next = set_step(w->u, f->at, t->nodes[node].byte);
+    if (next == NULL || !allow_node(w, t, node)) return false;
+    if (t->nodes[node].size == 1) return true;
+    if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
+    return walk_subtree(w, node, next);
 }
 
-static bool fill_local(store *s, set *at, const state *st, walker *w) {
-    const loop *l = set_loop(s, at);
+/* From the part of the loop `home`; again: nodes whose subtrees differ, in order. */
+static bool walk_near(walker *w, const state *home, near_frame *frames, node_list *again) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    uint32_t depth = 0, i = 1;
+    for (;;) {
+        while (i == frames[depth].end && depth > 0) depth--;
+        near_frame *f = &frames[depth];
+        if (i == f->end) return true;
+        uint32_t byte = nodes[i].byte;
+        if (!byteset_has(&f->differ, byte)) {
+            i += nodes[i].size;
+            continue;
+        }
+        const state *to = only_target(f->st, byte);
+        near_frame *inner = f + 1;
+        if (to != NULL && only_target(home, byte) == home && to->final == home->final && to->n_rules == 0 &&
+            to->n_tokens == 0 && differing(to, home, &inner->differ)) { /* still near the loop, allowed like it */
+            if (nodes[i].size > 1) {
+                inner->st = to;
+                inner->at = set_step(w->u, f->at, byte);
+                inner->end = i + nodes[i].size;
+                if (inner->at == NULL) return false;
+                depth++;
+            }
+            i++;
+            continue;
+        }
+        if (!node_list_add(w->s, again, i) || !walk_again(w, f, i)) return false;
+        i += nodes[i].size;
+    }
+}
+
+static bool fill_nearby(set *at, const state *st, const state *home, const byteset *differ, walker *w) {
+    store *s = w->s;
+    const trie *t = &s->vocab->ordinary;
+    local_part near;
+    if (!local_of(w->u, (item){home, s->top, 0}, w->want_exits, &near) || !make_dense(w)) return false;
+    row_write(s, near.row, w->words);
+    for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].lo);
+    near_frame *frames = store_alloc(s, w->depth * sizeof *frames);
+    node_list again = {0};
+    bool fine = frames != NULL;
+    if (fine) {
+        frames[0] = (near_frame){st, at, t->nodes[0].size, *differ};
+        fine = walk_near(w, home, frames, &again);
+    }
+    for (uint32_t k = 0; fine && w->want_exits && k < near.exits->n; k++) {
+        uint32_t node = near.exits->nodes[k];
+        uint32_t lo = 0, hi = again.n; /* the last one that begins at node or before */
+        while (lo < hi) {
+            uint32_t mid = (lo + hi) / 2;
+            if (again.at[mid] <= node)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        if (lo == 0 || node >= again.at[lo - 1] + t->nodes[again.at[lo - 1]].size) fine = node_list_add(s, &w->exits, node);
+    }
+    node_list_free(s, &again);
+    store_free(s, frames, w->depth * sizeof *frames);
+    return fine;
+}
+
+static bool fill_local(set *at, const state *st, walker *w) {
+    const loop *l = set_loop(w->u, at);
     if (l == NULL) return false;
     byteset differ;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && (at->flags & SET_EXITS) != 0)) return fill_loop(s, at, l, UINT64_MAX, w);
-    const state *home = l->is_loop ? NULL : loop_nearby(st, &differ);
-    if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(s, at, home, &differ, w);
+    if (l->is_loop && !(w->want_exits && (at->flags & SET_EXITS) != 0)) return fill_loop(at, l, UINT64_MAX, w);
+    const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
+    if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
     return walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */
-static bool local_of(store *s, item it, bool want_exits, local_part *out) {
-    set *at = set_local(s, it.state, it.reg);
+static bool local_of(use *u, item it, bool want_exits, local_part *out) {
+    store *s = u->s;
+    set *at = set_local(u, it.state, it.reg);
     if (at == NULL) return false;
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    if (atomic_load_explicit(&at->used, memory_order_relaxed) != epoch)
+        atomic_store_explicit(&at->used, epoch, memory_order_relaxed);
     out->row = atomic_load_explicit(&at->row, memory_order_acquire);
     out->exits = atomic_load_explicit(&at->exits, memory_order_acquire);
     if (out->row != NULL && (!want_exits || out->exits != NULL)) {
@@ -277,37 +438,63 @@ static bool local_of(store *s, item it, bool want_exits, local_part *out) {
         return true;
     }
     atomic_fetch_add_explicit(&s->stats.local_misses, 1, memory_order_relaxed);
-    uint32_t words_n = s->vocab->words;
-    uint32_t *words = store_alloc(s, words_n * sizeof *words);
     walker w;
-    bool fine = walker_init(&w, s, words, want_exits) && words != NULL && fill_local(s, at, it.state, &w);
-    if (fine) add_token_edges(it.state, words);
+    bool fine = walker_init(&w, u, want_exits) && fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
     if (fine && want_exits) fine = (out->exits = publish_exits(s, at, &w)) != NULL;
-    row *r = fine ? row_intern(s, words) : NULL;
+    row *r = fine ? walker_row(&w) : NULL;
     if (r != NULL) out->row = publish_row(s, at, r);
     walker_free(&w);
-    store_free(s, words, words_n * sizeof *words);
     return r != NULL;
 }
 
-static bool fill_items(store *s, set *at, walker *w) {
+/* On from the exits, in the set after them. */
+static bool walk_exits(walker *w, const exit_list *exits, set *after) {
+    const trie *t = &w->s->vocab->ordinary;
+    uint32_t e = 0;
+    for (uint32_t byte = 0; byte < 256 && e < exits->n; byte++) {
+        if (!byteset_has(&after->allow, byte)) continue;
+        for (uint32_t hi = exits->n; e < hi;) { /* the first exit with this byte or a later one */
+            uint32_t mid = (e + hi) / 2;
+            if (t->nodes[exits->nodes[mid]].byte < byte)
+                e = mid + 1;
+            else
+                hi = mid;
+        }
+        if (e == exits->n || t->nodes[exits->nodes[e]].byte != byte) continue;
+        set *next = set_step(w->u, after, byte);
+        if (next == NULL) return false;
+        for (; e < exits->n && t->nodes[exits->nodes[e]].byte == byte; e++) {
+            uint32_t node = exits->nodes[e];
+            if (!allow_node(w, t, node)) return false;
+            if (t->nodes[node].size > 1 && !walk_subtree(w, node, next)) return false;
+        }
+    }
+    return true;
+}
+
+static bool fill_items(set *at, walker *w) {
+    store *s = w->s;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         const item *it = &at->scan[i];
         local_part part;
-        if (!local_of(s, *it, it->origin != s->bottom, &part)) return false;
-        bits_or(w->words, part.row->words, s->vocab->words);
-        if (it->origin == s->bottom || part.exits->n == 0) continue;
-        set *after = set_after(s, at, it->origin, it->state->rule);
+        if (!local_of(w->u, *it, it->origin != s->bottom, &part)) return false;
+        bool whole = it->origin == s->bottom || part.exits->n == 0;
+        if (whole && at->n_scan == 1) {
+            w->same = part.row;
+            return true;
+        }
+        if (!allow_row(w, part.row)) return false;
+        if (whole) continue;
+        set *after = set_after(w->u, at, it->origin, it->state->rule);
         if (after == NULL) return false;
-        for (uint32_t e = 0; e < part.exits->n; e++)
-            if (!walk_subtree(w, part.exits->nodes[e], after)) return false;
+        if (!walk_exits(w, part.exits, after)) return false;
     }
     return true;
 }
 
 /* Can what follows the repeat begin with a character that repeats it?  Negative: out of memory. */
-static int overlaps(store *s, set *at, const waiter *counter, const loop *l) {
-    set *after = set_after(s, at, counter->origin, counter->target->rule);
+static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
+    set *after = set_after(u, at, counter->origin, counter->target->rule);
     if (after == NULL) return -1;
     byteset repeats = l->ascii;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
@@ -317,52 +504,53 @@ static int overlaps(store *s, set *at, const waiter *counter, const loop *l) {
 }
 
 /* A loop in this context whose items are none by themselves: a repeated rule. */
-static bool fill(store *s, set *at, walker *w) {
+static bool fill(set *at, walker *w) {
     uint64_t most;
     const waiter *counter;
-    set *unbounded = set_unbounded(s, at, &most, &counter);
+    set *unbounded = set_unbounded(w->u, at, &most, &counter);
     if (unbounded == NULL) return false;
-    const loop *l = set_loop(s, unbounded);
+    const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
     bool direct = l->is_loop;
     for (uint32_t i = 0; i < at->n_scan && direct; i++) {
-        set *alone = set_local(s, at->scan[i].state, at->scan[i].reg);
-        const loop *by_itself = alone == NULL ? NULL : set_loop(s, alone);
+        set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
+        const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);
         if (by_itself == NULL) return false;
         direct = !by_itself->is_loop && at->scan[i].state->n_tokens == 0;
     }
-    if (direct && counter != NULL && most < s->reach) {
-        int overlap = overlaps(s, at, counter, l);
+    if (direct && counter != NULL && most < w->s->reach) {
+        int overlap = overlaps(w->u, at, counter, l);
         if (overlap < 0) return false;
         direct = overlap == 0;
     }
-    return direct ? fill_loop(s, at, l, most, w) : fill_items(s, at, w);
+    return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
 }
 
-row *mask_row(store *s, set *at) {
+static row *reference(store *s, row *r) {
+    pthread_mutex_lock(&s->grow);
+    r->references++;
+    pthread_mutex_unlock(&s->grow);
+    return r;
+}
+
+row *mask_row(use *u, set *at) {
+    store *s = u->s;
     row *known = atomic_load_explicit(&at->row, memory_order_acquire);
     if (known != NULL) {
         atomic_fetch_add_explicit(&s->stats.row_hits, 1, memory_order_relaxed);
         return known;
     }
     atomic_fetch_add_explicit(&s->stats.row_misses, 1, memory_order_relaxed);
-    set *canonical = set_canonical(s, at);
+    set *canonical = set_canonical(u, at);
     if (canonical == NULL) return NULL;
     row *out = NULL;
-    uint32_t words_n = s->vocab->words;
     if (canonical != at) {
-        out = mask_row(s, canonical); /* a canonical set is its own: one level deep */
-        if (out == NULL) return NULL;
-        pthread_mutex_lock(&s->grow);
-        out->references++;
-        pthread_mutex_unlock(&s->grow);
-    } else {
-        uint32_t *words = store_alloc(s, words_n * sizeof *words);
-        walker w;
-        if (walker_init(&w, s, words, false) && words != NULL && fill(s, at, &w)) out = row_intern(s, words);
-        walker_free(&w);
-        store_free(s, words, words_n * sizeof *words);
-        if (out == NULL) return NULL;
+        out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
+        return out == NULL ? NULL : publish_row(s, at, reference(s, out));
     }
-    return publish_row(s, at, out);
+    walker w;
+    if (walker_init(&w, u, false) && fill(at, &w))
+        out = w.same != NULL ? reference(s, (row *)(uintptr_t)w.same) : walker_row(&w);
+    walker_free(&w);
+    return out == NULL ? NULL : publish_row(s, at, out);
 }

@@ -51,7 +51,7 @@ void arena_free(arena *a) {
     a->bytes = 0;
 }
 
-void *arena_alloc(arena *a, size_t count, size_t size) {
+static void *arena_take(arena *a, size_t count, size_t size) {
     if (size != 0 && count > (SIZE_MAX / 2) / size) escape(a->out, STE_ERR_NO_MEMORY, 0, "size overflow");
     size_t need = (count * size + 15) & ~(size_t)15;
     if (need > a->capacity - a->used) {
@@ -66,9 +66,7 @@ void *arena_alloc(arena *a, size_t count, size_t size) {
         if (need > ARENA_CHUNK && a->chunks != NULL) { /* a large block of its own, behind the open chunk */
             c->next = a->chunks->next;
             a->chunks->next = c;
-            void *p = (char *)c + ARENA_HEADER;
-            memset(p, 0, need);
-            return p;
+            return (char *)c + ARENA_HEADER;
         }
         c->next = a->chunks;
         a->chunks = c;
@@ -77,20 +75,26 @@ void *arena_alloc(arena *a, size_t count, size_t size) {
     }
     void *p = (char *)a->chunks + a->used;
     a->used += need;
-    memset(p, 0, need);
+    return p;
+}
+
+void *arena_alloc(arena *a, size_t count, size_t size) {
+    void *p = arena_take(a, count, size);
+    memset(p, 0, count * size);
     return p;
 }
 
 void *arena_copy(arena *a, const void *p, size_t size) {
-    void *copy = arena_alloc(a, 1, size + 1); /* a terminating zero for free */
+    char *copy = arena_take(a, 1, size + 1);
     if (size != 0) memcpy(copy, p, size);
+    copy[size] = '\0'; /* for free */
     return copy;
 }
 
 void *arena_grow(arena *a, void *p, uint32_t n, uint32_t *capacity, size_t size) {
     if (*capacity > UINT32_MAX / 2) escape(a->out, STE_ERR_LIMIT, 0, "array too long");
     *capacity = *capacity == 0 ? 8 : *capacity * 2;
-    void *grown = arena_alloc(a, *capacity, size);
+    void *grown = arena_take(a, *capacity, size);
     if (n != 0) memcpy(grown, p, (size_t)n * size);
     return grown;
 }

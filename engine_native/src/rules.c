@@ -40,6 +40,7 @@ static uint32_t rule_number(const fsm_edge *e) { return e->lo - SYM_RULE; }
 
 static uint32_t reference_count(const interner *in, uint32_t i) {
     const draft_rule *r = &in->b->rules.at[i];
+    if (r->kind == RULE_NAMED) return 0;
     if (r->kind == RULE_REPEAT) return r->max == 0 ? 0 : 1;
     return r->automaton->edges.n;
 }
@@ -212,7 +213,7 @@ static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
             fsm_edge g = f->edges.at[e];
             const state *to;
             if (sym_is_token(g.lo)) {
-                if (nt == st->n_tokens || st->tokens[nt].token != g.lo - SYM_TOKEN) return false;
+                if (nt == st->n_tokens || st->tokens[nt].lo != g.lo - SYM_TOKEN || st->tokens[nt].hi != g.hi - SYM_TOKEN) return false;
                 to = st->tokens[nt++].to;
             } else if (sym_is_rule(g.lo)) {
                 if (nr == st->n_rules) return false;
@@ -298,7 +299,7 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
         for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
             fsm_edge g = f->edges.at[e];
             if (sym_is_token(g.lo)) {
-                r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN};
+                r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN, g.hi - SYM_TOKEN};
                 st->n_tokens++;
             } else if (sym_is_rule(g.lo)) {
                 r->rules[nr++] = (rule_edge){in->nodes[rule_number(&g)].done, &r->states[g.to]};
@@ -342,6 +343,11 @@ static bool create(interner *in) {
 
 static bool intern_component(interner *in) {
     uint32_t n = in->members.n;
+    const draft_rule *only = &in->b->rules.at[in->members.at[0]];
+    if (only->kind == RULE_NAMED) {
+        in->nodes[in->members.at[0]].done = only->named;
+        return true;
+    }
     for (uint32_t k = 0; k < n; k++) {
         node *at = &in->nodes[in->members.at[k]];
         const draft_rule *d = &in->b->rules.at[in->members.at[k]];
@@ -362,27 +368,14 @@ static bool intern_component(interner *in) {
     return create(in);
 }
 
-/* The arena's escape must not leave while the lock is held, so the interner lands it here first. */
 rule *store_intern(store *s, builder *b) {
     interner in = {.s = s, .b = b, .mem = &b->w->mem};
     in.nodes = arena_alloc(in.mem, b->rules.n, sizeof *in.nodes);
-    escape_point *outer = in.mem->out;
-    escape_point here;
-    rule *volatile root = NULL;
-    here.error.code = STE_OK;
-    pthread_mutex_lock(&s->grow);
-    if (setjmp(here.env) == 0) {
-        in.mem->out = &here;
-        if (walk(&in, b->root)) root = in.nodes[b->root].done;
+    if (!walk(&in, b->root)) escape(&b->w->out, STE_ERR_NO_MEMORY, 0, "out of memory for the rules");
+    for (uint32_t i = 0; i < b->texts.n; i++) {
+        const text_rule *t = &b->texts.at[i];
+        rule *r = in.nodes[t->rule].done; /* NULL: the grammar does not use it */
+        if (r != NULL) name_remember(s, t->text, t->n, t->whitespace, r);
     }
-    pthread_mutex_unlock(&s->grow);
-    in.mem->out = outer;
-    if (root == NULL) {
-        if (here.error.code != STE_OK) {
-            outer->error = here.error;
-            longjmp(outer->env, 1);
-        }
-        escape(outer, STE_ERR_NO_MEMORY, 0, "out of memory for the rules");
-    }
-    return root;
+    return in.nodes[b->root].done;
 }

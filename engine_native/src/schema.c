@@ -381,6 +381,8 @@ static uint32_t value_type(const json *v) {
         return TYPE_ARRAY;
     case JSON_OBJECT:
         return TYPE_OBJECT;
+    case JSON_RAW: /* schemas are read whole */
+        break;
     }
     return 0;
 }

@@ -182,6 +182,7 @@ static expr *lower_value(schema_context *c, const json *v) {
     case JSON_OBJECT:
         return lower_container(c, v);
     case JSON_NUMBER:
+    case JSON_RAW: /* schemas are read whole */
         break;
     }
     expr *written = expr_bytes(b, v->u.text, v->n);

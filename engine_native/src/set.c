@@ -41,6 +41,7 @@ struct closure {
     waiter *sorted;
     uint32_t cap_sorted;
     uint32_t flags;
+    use *user;
     bool failed;
 };
 
@@ -75,8 +76,9 @@ static void *reserve(store *s, closure *c, void *p, uint32_t n, uint32_t *cap, s
     return grown;
 }
 
-static void closure_begin(store *s) {
-    closure *c = s->closure;
+static void closure_begin(use *u) {
+    closure *c = u->s->closure;
+    c->user = u;
     c->stamp++;
     c->n_items = c->n_waiters = c->n_aliases = c->n_scan = 0;
     c->flags = 0;
@@ -116,10 +118,30 @@ static bool slots_clear(store *s, closure *c, uint32_t **slots, uint32_t *n_slot
     return true;
 }
 
+static void over_limit(closure *c) {
+    c->user->code = STE_ERR_LIMIT;
+    c->failed = true;
+}
+
+/* An item or waiter is about to be added, new or not; false, and the closure fails, when that is too much. */
+static bool charge(closure *c) {
+    if (c->failed) return false;
+    if (c->user->work == 0)
+        over_limit(c);
+    else
+        c->user->work--;
+    return !c->failed;
+}
+
+static bool has_room(closure *c) {
+    if (c->n_items + c->n_waiters >= c->user->s->limits.set_items) over_limit(c);
+    return !c->failed;
+}
+
 static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
     closure *c = s->closure;
     item it = {st, origin, reg};
-    if (c->failed) return;
+    if (!charge(c)) return;
     if (c->n_items <= LINEAR) {
         for (uint32_t i = 0; i < c->n_items; i++)
             if (item_equal(&c->items[i], &it)) return;
@@ -128,6 +150,7 @@ static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
         for (; c->slots[slot] != 0; slot = (slot + 1) & (c->n_slots - 1))
             if (item_equal(&c->items[c->slots[slot] - 1], &it)) return;
     }
+    if (!has_room(c)) return;
     c->items = reserve(s, c, c->items, c->n_items, &c->cap_items, sizeof *c->items);
     if (c->failed) return;
     c->items[c->n_items++] = it;
@@ -170,9 +193,9 @@ static bool has_waiter(const closure *c, const waiter *w) {
 /* True if it was new. */
 static bool add_waiter(store *s, waiter w) {
     closure *c = s->closure;
-    if (c->failed) return false;
+    if (!charge(c)) return false;
     touch_rule(c, w.on);
-    if (has_waiter(c, &w)) return false;
+    if (has_waiter(c, &w) || !has_room(c)) return false;
     c->waiters = reserve(s, c, c->waiters, c->n_waiters, &c->cap_waiters, sizeof *c->waiters);
     if (c->failed) return false;
     c->waiters[c->n_waiters++] = (waiter_node){w, w.on->waiters};
@@ -224,9 +247,18 @@ static void complete(store *s, const rule *r, set *origin) {
     }
 }
 
+/* The rule that stands in sets for r; NULL, and the closure fails, if it cannot be built. */
+static rule *predicted(closure *c, rule *r) {
+    if (r->kind != RULE_NAMED) return r;
+    if (r->repeated == NULL && !c->failed && !name_build(c->user, r)) c->failed = true;
+    return c->failed ? NULL : r->repeated;
+}
+
 /* An item of rule r at origin waits for `on`, to go on at (target, reg).  last: (target, reg) can only complete r. */
 static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool last, rule *r, set *origin) {
     closure *c = s->closure;
+    on = predicted(c, on);
+    if (on == NULL) return;
     touch_rule(c, on);
     if (!on->predicted) {
         on->predicted = true;
@@ -246,10 +278,6 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
             add_waiter(s, (waiter){on, w->target, w->target != NULL && w->origin == NULL ? origin : w->origin, w->reg});
     }
 }
-
-/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
-#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
-#define COUNT_OPEN UINT64_MAX       /* and it may not end */
 
 static void visit_repeat(store *s, item it) {
     rule *r = it.state->rule;
@@ -356,12 +384,12 @@ static set *closure_intern(store *s) {
     for (uint32_t i = 0; i < n_scan; i++) {
         byteset_or(&out->allow, &out->scan[i].state->allow);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
-        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & SET_REGISTERS;
+        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & (SET_REGISTERS | SET_OPEN);
     }
     for (uint32_t i = 0; i < out->n_waiters; i++) {
         const waiter *w = &set_waiters(out)[i];
-        if (counts(w->target)) out->flags |= SET_REGISTERS;
-        if (w->origin != NULL) out->flags |= w->origin->flags & SET_REGISTERS;
+        if (counts(w->target)) out->flags |= w->reg == COUNT_OPEN ? SET_REGISTERS | SET_OPEN : SET_REGISTERS;
+        if (w->origin != NULL) out->flags |= w->origin->flags & (SET_REGISTERS | SET_OPEN);
     }
     out->chain = s->sets.slots[hash & (s->sets.size - 1)];
     s->sets.slots[hash & (s->sets.size - 1)] = out;
@@ -403,6 +431,8 @@ static set *closure_run(store *s) {
     return closure_intern(s);
 }
 
+size_t set_bytes(const set *at) { return set_size(at->n_scan, at->n_waiters); }
+
 void set_destroy(store *s, set *at) {
     for (int i = 0; i < 16; i++) {
         edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
@@ -417,19 +447,22 @@ void set_destroy(store *s, set *at) {
     store_free(s, at, set_size(at->n_scan, at->n_waiters));
 }
 
-set *set_initial(store *s, rule *root) {
+set *set_initial(use *u, rule *root) {
+    store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
-    add_item(s, &root->states[0], 0, s->bottom);
-    if (root->nullable) s->closure->flags |= SET_ACCEPTING;
+    closure_begin(u);
+    root = predicted(s->closure, root);
+    if (root != NULL) add_item(s, &root->states[0], 0, s->bottom);
+    if (root != NULL && root->nullable) s->closure->flags |= SET_ACCEPTING;
     set *out = closure_run(s);
     pthread_mutex_unlock(&s->grow);
     return out;
 }
 
-set *set_local(store *s, const state *st, uint64_t reg) {
+set *set_local(use *u, const state *st, uint64_t reg) {
+    store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
+    closure_begin(u);
     add_scan(s, (item){st, s->top, reg});
     if (st->final) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
     set *out = closure_intern(s);
@@ -437,7 +470,8 @@ set *set_local(store *s, const state *st, uint64_t reg) {
     return out;
 }
 
-set *set_step_slow(store *s, set *from, uint32_t byte) {
+set *set_step_slow(use *u, set *from, uint32_t byte) {
+    store *s = u->s;
     assert(byteset_has(&from->allow, byte));
     pthread_mutex_lock(&s->grow);
     edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_relaxed);
@@ -448,7 +482,7 @@ set *set_step_slow(store *s, set *from, uint32_t byte) {
         if (block == NULL) goto done;
         atomic_store_explicit(&from->edges[byte >> 4], block, memory_order_release);
     }
-    closure_begin(s);
+    closure_begin(u);
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
         if (!byteset_has(&it->state->allow, byte)) continue;
@@ -465,21 +499,24 @@ done:
     return out;
 }
 
+static bool edge_has(const token_edge *e, uint32_t token) { return e->lo <= token && token <= e->hi; }
+
 bool set_has_token(const set *from, uint32_t token) {
     if ((from->flags & SET_TOKENS) == 0) return false;
     for (uint32_t i = 0; i < from->n_scan; i++)
         for (uint32_t e = 0; e < from->scan[i].state->n_tokens; e++)
-            if (from->scan[i].state->tokens[e].token == token) return true;
+            if (edge_has(&from->scan[i].state->tokens[e], token)) return true;
     return false;
 }
 
-set *set_step_token(store *s, set *from, uint32_t token) {
+set *set_step_token(use *u, set *from, uint32_t token) {
+    store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
+    closure_begin(u);
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
         for (uint32_t e = 0; e < it->state->n_tokens; e++)
-            if (it->state->tokens[e].token == token)
+            if (edge_has(&it->state->tokens[e], token))
                 add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
     }
     set *out = closure_run(s);
@@ -487,9 +524,10 @@ set *set_step_token(store *s, set *from, uint32_t token) {
     return out;
 }
 
-set *set_union(store *s, set *a, set *b) {
+set *set_union(use *u, set *a, set *b) {
+    store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
+    closure_begin(u);
     set *both[2] = {a, b};
     for (int k = 0; k < 2; k++) {
         s->closure->flags |= both[k]->flags & (SET_ACCEPTING | SET_EXITS);
@@ -504,9 +542,10 @@ set *set_union(store *s, set *a, set *b) {
     return out;
 }
 
-set *set_after(store *s, set *at, set *origin, rule *completed) {
+set *set_after(use *u, set *at, set *origin, rule *completed) {
+    store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
+    closure_begin(u);
     complete(s, completed, origin == NULL ? at : origin);
     set *out = closure_run(s);
     pthread_mutex_unlock(&s->grow);
@@ -535,14 +574,15 @@ static set *canonical_or_self(set *at) {
 }
 
 /* Origins first, without recursion: the chain of origins is as deep as the text is nested. */
-set *set_canonical(store *s, set *at) {
+set *set_canonical(use *u, set *at) {
+    store *s = u->s;
     set *known = canonical_or_self(at);
     if (known != NULL) return known;
     uint32_t n = 0, cap = 0;
     set **stack = NULL, *out = NULL;
     pthread_mutex_lock(&s->grow);
     closure *c = s->closure;
-    closure_begin(s);
+    closure_begin(u);
     stack = reserve(s, c, stack, n, &cap, sizeof *stack);
     if (!c->failed) stack[n++] = at;
     while (n > 0 && !c->failed) {
@@ -557,7 +597,7 @@ set *set_canonical(store *s, set *at) {
         if (n != before || c->failed) continue;
         n--;
         if (canonical_or_self(top) != NULL) continue;
-        closure_begin(s);
+        closure_begin(u);
         c->flags = top->flags & (SET_ACCEPTING | SET_EXITS);
         for (uint32_t i = 0; i < top->n_scan; i++)
             add_scan(s, (item){top->scan[i].state, canonical_or_self(top->scan[i].origin), top->scan[i].reg});
@@ -579,7 +619,8 @@ set *set_canonical(store *s, set *at) {
 
 /* ---- one counter without its bounds ---- */
 
-set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter) {
+set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter) {
+    store *s = u->s;
     *left = UINT64_MAX;
     *counter = NULL;
     const waiter *found = NULL;
@@ -597,7 +638,7 @@ set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter) {
     set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
     if (known != NULL) return known;
     pthread_mutex_lock(&s->grow);
-    closure_begin(s);
+    closure_begin(u);
     s->closure->flags = at->flags & (SET_ACCEPTING | SET_EXITS);
     for (uint32_t i = 0; i < at->n_scan; i++) add_scan(s, at->scan[i]);
     waiter w = *found;

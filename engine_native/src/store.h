@@ -50,6 +50,7 @@ typedef struct state state;
 typedef struct set set;
 typedef struct row row;
 typedef struct store store;
+typedef struct measure measure; /* budget.h */
 
 typedef struct byte_edge {
     state *to;
@@ -63,7 +64,7 @@ typedef struct rule_edge {
 
 typedef struct token_edge {
     state *to;
-    uint32_t token;
+    uint32_t lo, hi; /* token ids */
 } token_edge;
 
 struct state {
@@ -87,7 +88,9 @@ struct rule {
     bool mark;           /* during a collection */
     rule_kind kind;
     uint32_t min, max;   /* of a repeat */
-    rule *repeated;
+    rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
+    struct name *name;   /* of a named rule */
+    uint32_t pins;       /* compiles that are about to use it; under grow */
     uint64_t memory;
     byte_edge *bytes;
     rule_edge *rules;
@@ -115,15 +118,20 @@ typedef struct waiter {
 #define SET_EXITS 2u     /* the rule under top is complete here */
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
+#define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+
+/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
+#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
+#define COUNT_OPEN UINT64_MAX       /* and it may not end */
 
 typedef struct edge_block {
     _Atomic(set *) to[16];
 } edge_block;
 
-/* Trie nodes after which the rule under top is complete and longer tokens exist (mask.c). */
+/* The trie nodes one byte after the rule under top is complete, by that byte (mask.c). */
 typedef struct exit_list {
     uint32_t n;
-    uint32_t nodes[];
+    uint32_t nodes[]; /* rising byte */
 } exit_list;
 
 /* Characters after which a set is itself again (loops.c). */
@@ -131,7 +139,7 @@ typedef struct loop {
     bool is_loop;
     bool utf8;       /* every character beyond ASCII is one */
     byteset ascii;   /* ASCII bytes that are */
-    uint64_t others; /* classes of bytes that are not; CLASS_NOT_WHOLE included */
+    const leavers *leavers; /* the tokens that the loop does not settle; NULL: not known, it is of no use */
 } loop;
 
 struct set {
@@ -140,6 +148,7 @@ struct set {
     uint32_t n_scan, n_waiters;
     uint32_t flags;
     bool mark;
+    _Atomic uint32_t used; /* the store's epoch when its local part was last asked for */
     byteset allow;
     _Atomic(row *) row;
     _Atomic(exit_list *) exits;
@@ -158,8 +167,8 @@ struct row {
     uint64_t hash;
     row *chain;
     uint32_t references;
-    bool full; /* every token of the vocabulary is allowed */
-    uint32_t words[];
+    uint32_t n;    /* tokens in `at`, rising; UINT32_MAX: `at` is all words of the mask */
+    uint32_t at[];
 };
 
 /* Pointers hashed by their target's `hash`, chained through `chain`. */
@@ -169,7 +178,7 @@ typedef struct table {
 } table;
 
 typedef struct store_stats {
-    _Atomic uint64_t rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
+    _Atomic uint64_t text_hits, text_misses, rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
 } store_stats;
 
 typedef struct closure closure;
@@ -183,72 +192,99 @@ struct store {
     table rules, sets, rows;
     _Atomic uint64_t bytes;
     uint64_t budget;
+    _Atomic uint32_t epoch; /* collections + 1 */
     _Atomic uint64_t collect_at; /* collect when bytes are above */
     set *bottom, *top;
     closure *closure;          /* scratch, under grow */
     uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
     ste_matcher *matchers;     /* live ones, under grow */
     ste_grammar *grammars;     /* live ones, under grow */
+    measure *measures;         /* of token budgets, under grow */
     store_stats stats;
+    ste_limits limits;         /* of matching */
 };
 
-store *store_new(ste_vocab *vocab, uint64_t budget);
+/* One user of sets: what it may still make of them, and why a call failed. */
+typedef struct use {
+    store *s;
+    uint64_t work; /* items and waiters that may still be made */
+    int code;      /* what a failure means: STE_ERR_NO_MEMORY unless a limit was met */
+} use;
+
+store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits);
 store *store_retain(store *s);
 void store_release(store *s);
 
 void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
 void store_free(store *s, void *p, size_t size);
 
-/* rules.c: the store's rule for the builder's root; escapes (out of memory) with the store as before. */
+/* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
 rule *store_intern(store *s, builder *b);
 void rule_free(store *s, rule *r);
+
+/* names.c: see there.  All but names_of and names_unpin want `grow`. */
+names names_of(store *s);
+void names_unpin(store *s, const builder *b);
+void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
+/* Set r->repeated; false with the reason in u->code. */
+bool name_build(use *u, rule *r);
 
 /* set.c */
 closure *closure_new(store *s);
 void closure_free(store *s, closure *c);
-/* All of these return NULL only when out of memory, and want the gate held for reading.
+/* All of these return NULL when they fail, with the reason in u->code, and want the gate held for reading.
  * set_initial: the set at the start of a text in root. */
-set *set_initial(store *s, rule *root);
+set *set_initial(use *u, rule *root);
 /* The set of one item by itself, under top. */
-set *set_local(store *s, const state *state, uint64_t reg);
+set *set_local(use *u, const state *state, uint64_t reg);
 /* The set after one byte; from->allow has it. */
-set *set_step_slow(store *s, set *from, uint32_t byte);
-static inline set *set_step(store *s, set *from, uint32_t byte) {
+set *set_step_slow(use *u, set *from, uint32_t byte);
+static inline set *set_step(use *u, set *from, uint32_t byte) {
     edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_acquire);
     if (block != NULL) {
         set *to = atomic_load_explicit(&block->to[byte & 15], memory_order_acquire);
         if (to != NULL) return to;
     }
-    return set_step_slow(s, from, byte);
+    return set_step_slow(u, from, byte);
 }
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
-set *set_step_token(store *s, set *from, uint32_t token);
+set *set_step_token(use *u, set *from, uint32_t token);
 /* What is possible in a or in b. */
-set *set_union(store *s, set *a, set *b);
+set *set_union(use *u, set *a, set *b);
 /* The set after the rule of an item that began in origin (NULL: in s itself) is complete. */
-set *set_after(store *s, set *at, set *origin, rule *completed);
+set *set_after(use *u, set *at, set *origin, rule *completed);
 /* The set whose mask is the mask of s. */
-set *set_canonical(store *s, set *at);
+set *set_canonical(use *u, set *at);
 /* If what begins in `at` is one counted repeat: `at` without its bounds, *left: how many more repetitions the
  * upper bound leaves (UINT64_MAX: no bound), *counter: its waiter.  Else `at` itself, and NULL. */
-set *set_unbounded(store *s, set *at, uint64_t *left, const waiter **counter);
+set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter);
 void set_destroy(store *s, set *at);
+size_t set_bytes(const set *at);
 
 /* row.c */
-row *row_intern(store *s, const uint32_t *words); /* under no lock; a reference for the caller */
+#define ROW_FEW 256
+uint32_t row_few(const store *s); /* most tokens of a row that is a list; at most ROW_FEW */
+/* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
+row *row_intern(store *s, const uint32_t *words);
+row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+size_t row_bytes(const store *s, const row *r);
+bool row_is_few(const row *r);
+void row_write(const store *s, const row *r, uint32_t *words);
+void row_or(const store *s, const row *r, uint32_t *words);
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
 
 /* loops.c: what `at` loops on; computed once per set. */
-const loop *set_loop(store *s, set *at);
+const loop *set_loop(use *u, set *at);
 /* Tokens made of the loop's characters, at most `most` of them. */
 void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
 
-/* mask.c: the finished row of a set, stop tokens left out; NULL when out of memory.  The set keeps it. */
-row *mask_row(store *s, set *at);
+/* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
+row *mask_row(use *u, set *at);
 
-/* collect.c: free what no live grammar or matcher needs; called without locks. */
-void store_collect(store *s, bool everything);
+/* Free what no live grammar or matcher needs; called without locks.  The first two do nothing while sets are in use. */
+typedef enum collect_when { COLLECT_IF_FULL, COLLECT_NOW, COLLECT_ALL } collect_when;
+void store_collect(store *s, collect_when how);
 static inline bool store_full(store *s) {
     return atomic_load_explicit(&s->bytes, memory_order_relaxed) >
            atomic_load_explicit(&s->collect_at, memory_order_relaxed);

@@ -18,6 +18,8 @@ typedef struct ends {
 typedef struct tagger {
     builder *b;
     schema_context *schemas;
+    const char *text; /* the whole, in which nodes have offsets */
+    int whitespace;
 } tagger;
 
 static expr *format_expr(tagger *t, const json *at, ends outer);
@@ -149,7 +151,7 @@ static expr *any_text(tagger *t, const json *at, ends outer) {
 
 typedef struct tag_parts {
     const json *at;
-    const json *begin;
+    const json *begin, *end_text;
     expr *content, *end;
 } tag_parts;
 
@@ -191,15 +193,12 @@ static tag_parts read_tag(tagger *t, const json *at) {
     bool excludes = false;
     if (inner.n == 0 && content->kind == JSON_OBJECT && unlimited(content, &excludes) && !excludes)
         bad(t, end, "the content has no limit of its own, so an end must not be empty");
+    p.end_text = end;
     p.content = format_expr(t, content, inner);
     p.end = expr_choice(t->b, choices, n);
     return p;
 }
 
-static expr *tag_after_begin(tagger *t, const tag_parts *p, uint32_t skip) {
-    expr *rest = expr_literal(t->b, p->begin->u.text + skip, p->begin->n - skip);
-    return expr_sequence(t->b, (expr *[]){rest, p->content, p->end}, 3);
-}
 
 /* The one trigger that the tag's begin starts with; what follows it must be whole symbols. */
 static uint32_t trigger_of(tagger *t, const json *triggers, const tag_parts *p) {
@@ -220,29 +219,43 @@ static uint32_t trigger_of(tagger *t, const json *triggers, const tag_parts *p) 
     return found;
 }
 
+/* One of the tags for which trigger[i] == k, after the first `skip` bytes of its begin; tags with the
+ * same end share it.  NULL if there are none. */
+static expr *any_tag(tagger *t, const tag_parts *tags, uint32_t n, const uint32_t *trigger, uint32_t k, uint32_t skip) {
+    arena *mem = &t->b->w->mem;
+    bool *done = arena_alloc(mem, n, sizeof *done);
+    expr **same = arena_alloc(mem, n, sizeof *same);
+    VEC(expr *) groups = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (done[i] || trigger[i] != k) continue;
+        uint32_t m = 0;
+        for (uint32_t j = i; j < n; j++) {
+            if (done[j] || trigger[j] != k || !json_equal(tags[i].end_text, tags[j].end_text)) continue;
+            done[j] = true;
+            expr *rest = expr_literal(t->b, tags[j].begin->u.text + skip, tags[j].begin->n - skip);
+            same[m++] = expr_pair(t->b, rest, tags[j].content);
+        }
+        work_charge(t->b->w, n / 16);
+        vec_push(mem, &groups, expr_pair(t->b, expr_choice(t->b, same, m), tags[i].end));
+    }
+    return groups.n == 0 ? NULL : expr_choice(t->b, groups.at, groups.n);
+}
+
 static expr *triggered(tagger *t, const json *triggers, const tag_parts *tags, uint32_t n, ends excluded, bool at_least_one,
                        bool stop_after_first) {
     builder *b = t->b;
     arena *mem = &b->w->mem;
     dispatch_pattern *patterns = arena_alloc(mem, triggers->n, sizeof *patterns);
-    expr **whole = arena_alloc(mem, n, sizeof *whole), **same = arena_alloc(mem, n, sizeof *same);
-    uint32_t *trigger = arena_alloc(mem, n, sizeof *trigger);
+    uint32_t *trigger = arena_alloc(mem, n, sizeof *trigger), *none = arena_alloc(mem, n, sizeof *none);
     for (uint32_t i = 0; i < triggers->n; i++)
         if (triggers->u.items[i].kind != JSON_STRING || triggers->u.items[i].n == 0)
             bad(t, &triggers->u.items[i], "a trigger must be a string that is not empty");
-    for (uint32_t i = 0; i < n; i++) {
-        trigger[i] = trigger_of(t, triggers, &tags[i]);
-        whole[i] = tag_after_begin(t, &tags[i], 0);
-    }
-    expr *first = expr_choice(b, whole, n);
+    for (uint32_t i = 0; i < n; i++) trigger[i] = trigger_of(t, triggers, &tags[i]);
+    expr *first = at_least_one ? any_tag(t, tags, n, none, 0, 0) : NULL;
     if (at_least_one && stop_after_first) return first;
-    for (uint32_t k = 0; k < triggers->n; k++) {
-        uint32_t m = 0;
-        for (uint32_t i = 0; i < n; i++)
-            if (trigger[i] == k) same[m++] = tag_after_begin(t, &tags[i], triggers->u.items[k].n);
-        /* A trigger without a tag can never go on: never allowed, like an exclusion. */
-        patterns[k] = pattern_of(t, &triggers->u.items[k], m == 0 ? NULL : expr_choice(b, same, m));
-    }
+    /* A trigger without a tag can never go on: never allowed, like an exclusion. */
+    for (uint32_t k = 0; k < triggers->n; k++)
+        patterns[k] = pattern_of(t, &triggers->u.items[k], any_tag(t, tags, n, trigger, k, triggers->u.items[k].n));
     expr *text = free_text(t, patterns, triggers->n, excluded, !stop_after_first);
     return at_least_one ? expr_pair(b, first, text) : text;
 }
@@ -264,9 +277,8 @@ static expr *tags_with_separator(tagger *t, const json *at) {
     builder *b = t->b;
     const json *list = list_field(t, at, "tags", "tags"), *separator = text_field(t, at, "separator");
     tag_parts *tags = read_tags(t, list);
-    expr **whole = arena_alloc(&b->w->mem, list->n, sizeof *whole);
-    for (uint32_t i = 0; i < list->n; i++) whole[i] = tag_after_begin(t, &tags[i], 0);
-    expr *one = expr_rule(b, rule_of(b, expr_choice(b, whole, list->n)));
+    uint32_t *none = arena_alloc(&b->w->mem, list->n, sizeof *none);
+    expr *one = expr_rule(b, rule_of(b, any_tag(t, tags, list->n, none, 0, 0)));
     expr *all = one;
     if (!flag_field(t, at, "stop_after_first"))
         all = expr_pair(b, one, expr_repeat(b, expr_pair(b, literal(t, separator), one), 0, REPEAT_INFINITE));
@@ -275,6 +287,20 @@ static expr *tags_with_separator(tagger *t, const json *at) {
 
 /* ---- the other formats ---- */
 
+/* The rule of a schema inside the tag, by its text; see names.c. */
+static expr *schema_rule(tagger *t, const json *schema) {
+    const char *text = t->text + schema->offset;
+    size_t n = schema->end - schema->offset;
+    expr *known = expr_named(t->b, text, n, t->whitespace);
+    if (known != NULL) return known;
+    json_expand(t->b->w, t->text, schema);
+    if (schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
+    expr *made = schema_expr(t->schemas, schema);
+    assert(made->kind == EXPR_RULE);
+    vec_push(&t->b->w->mem, &t->b->texts, (text_rule){made->u.id, schema, text, n, t->whitespace});
+    return made;
+}
+
 static expr *json_schema(tagger *t, const json *at) {
     const json *style = json_get(at, "style"), *order = json_get(at, "any_order"), *excludes = json_get(at, "excludes");
     unsupported_unless(t, at, "style", style == NULL || json_is_text(style, "json"));
@@ -282,8 +308,8 @@ static expr *json_schema(tagger *t, const json *at) {
     unsupported_unless(t, at, "max_whitespace_cnt", absent_or_null(at, "max_whitespace_cnt"));
     unsupported_unless(t, at, "excludes", excludes == NULL || (excludes->kind == JSON_ARRAY && excludes->n == 0));
     const json *schema = field(t, at, "json_schema");
-    if (schema->kind != JSON_OBJECT && !json_is_bool(schema)) bad(t, schema, "json_schema must be an object or a boolean");
-    return schema_expr(t->schemas, schema);
+    if (schema->kind != JSON_RAW && !json_is_bool(schema)) bad(t, schema, "json_schema must be an object or a boolean");
+    return schema_rule(t, schema);
 }
 
 static expr *elements(tagger *t, const json *at, ends outer, bool choice) {
@@ -330,7 +356,7 @@ static expr *format_expr(tagger *t, const json *at, ends outer) {
     if (strcmp(name, "triggered_tags") == 0) return triggered_tags(t, at, outer);
     if (strcmp(name, "tags_with_separator") == 0) return tags_with_separator(t, at);
     tag_parts p = read_tag(t, at);
-    return tag_after_begin(t, &p, 0);
+    return expr_sequence(b, (expr *[]){literal(t, p.begin), p.content, p.end}, 3);
 }
 
 /* {"structures": [{begin, schema, end}], "triggers": [...]}: triggered tags, each with a schema inside. */
@@ -343,15 +369,17 @@ static expr *legacy(tagger *t, const json *at) {
         if (one->kind != JSON_OBJECT) bad(t, one, "a structure must be an object");
         check_fields(t, one, "structure");
         const json *schema = field(t, one, "schema");
-        if (schema->kind != JSON_OBJECT && !json_is_bool(schema)) bad(t, schema, "schema must be an object or a boolean");
-        tags[i] = (tag_parts){one, text_field(t, one, "begin"), schema_expr(t->schemas, schema), literal(t, text_field(t, one, "end"))};
+        if (schema->kind != JSON_RAW && !json_is_bool(schema)) bad(t, schema, "schema must be an object or a boolean");
+        const json *end = text_field(t, one, "end");
+        tags[i] = (tag_parts){one, text_field(t, one, "begin"), end, schema_rule(t, schema), literal(t, end)};
     }
     return triggered(t, triggers, tags, list->n, (ends){0}, false, false);
 }
 
 void tag_front(builder *b, const char *text, size_t n, int whitespace) {
-    const json *at = json_parse(b->w, text, n);
-    tagger t = {b, schema_context_new(b, whitespace)};
+    static const char *const schemas[] = {"json_schema", "schema", NULL};
+    const json *at = json_parse_around(b->w, text, n, schemas);
+    tagger t = {b, schema_context_new(b, whitespace), text, whitespace};
     if (at->kind != JSON_OBJECT) bad(&t, at, "a structural tag must be an object");
     const json *type = json_get(at, "type");
     if (type != NULL && !json_is_text(type, "structural_tag")) bad(&t, type, "type must be \"structural_tag\"");

@@ -118,6 +118,7 @@ static bool index_build(ste_vocab *v) {
 static void destroy(ste_vocab *v) {
     const ste_allocator a = v->allocator;
     index_free(v);
+    leavers_free(v);
     mem_free(&a, v->bytes, v->n_bytes, 1);
     mem_free(&a, v->offsets, (size_t)v->n_tokens + 1, sizeof *v->offsets);
     mem_free(&a, v->special, v->words, sizeof *v->special);
@@ -182,6 +183,14 @@ int ste_vocab_new_with(const ste_allocator *allocator, const uint8_t *bytes, con
         if (code != STE_OK) goto failed;
     }
     if (!index_build(v)) {
+        code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
+        goto failed;
+    }
+    byteset json = {0}; /* what every grammar with JSON in it will ask for: the inside of a string */
+    byteset_add_range(&json, 0x20, 0x7F);
+    json.w[0] &= ~(UINT64_C(1) << '"');
+    json.w[1] &= ~(UINT64_C(1) << ('\\' - 64));
+    if (vocab_leavers(v, &json, true) == NULL) {
         code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
         goto failed;
     }

@@ -1,6 +1,6 @@
 /* vocab.h - the token table: bytes of each token, special and stop marks, the
  * trie of ordinary tokens and the trie of special tokens' texts.
- * Immutable after ste_vocab_new; reference counted. */
+ * Immutable after ste_vocab_new but for the list of leavers; reference counted. */
 #ifndef STE_VOCAB_H
 #define STE_VOCAB_H
 
@@ -26,6 +26,23 @@ typedef struct token_index {
 uint64_t byte_class(uint32_t byte);
 #define CLASS_NOT_WHOLE (UINT64_C(1) << 63) /* a token ends below that is not valid UTF-8 */
 
+/* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
+typedef struct leaver {
+    uint32_t size : 24; /* of the subtree here */
+    uint32_t byte : 8;
+    uint32_t node;      /* in the token trie */
+} leaver;
+
+typedef struct leavers leavers;
+struct leavers {
+    leavers *next;
+    byteset ascii; /* the loop: these, and if utf8 everything beyond ASCII */
+    bool utf8;
+    uint32_t *staying; /* row of the tokens of loop characters only */
+    uint32_t n;
+    leaver at[];
+};
+
 struct ste_vocab {
     ste_allocator allocator;
     _Atomic uint32_t references;
@@ -39,8 +56,14 @@ struct ste_vocab {
     trie ordinary;       /* tokens that match through their bytes */
     trie specials;       /* texts of special tokens */
     token_index index;
+    _Atomic(leavers *) leavers; /* grows; the rest never changes */
 };
 
 ste_vocab *vocab_retain(ste_vocab *v);
+/* Kept with the vocabulary; NULL when out of memory or when there are too many. */
+const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8);
+/* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
+uint64_t leavers_classes(const byteset *ascii, bool utf8);
+void leavers_free(ste_vocab *v);
 
 #endif

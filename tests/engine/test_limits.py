@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engine_native import Compiler, LimitError, Limits, Matcher
+from engine_native import Compiler, LimitError, Limits, Matcher, allocate_bitmask, fill_bitmask_batch
 from tests.engine.schemas import Json
 from tests.engine.vocabularies import accepts, byte_vocabulary
 
@@ -123,3 +123,81 @@ def test_limit_of_zero_or_less_raises(name: str) -> None:
     for value in (0, -1):
         with pytest.raises((ValueError, OverflowError)):
             _compiler(Limits(**{name: value}))
+
+
+def _run(matcher: Matcher, token: int, steps: int) -> int:
+    """Steps taken before the matcher failed."""
+    row = allocate_bitmask(1, matcher.vocab_size)[0]
+    for step in range(steps):
+        matcher.fill_bitmask(row)
+        if not matcher.accept_token(token):
+            return step
+    return steps
+
+
+AMBIGUOUS = [
+    ("regex", "((((a{1,100}b?){1,100}c?){1,100}d?){1,100}e?){1,100}"),
+    ("ebnf", "root ::= x\nx ::= root | ((x){0,2}){0,2} | x x | [a]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), AMBIGUOUS)
+@pytest.mark.parametrize("limits", [Limits(set_items=3000), Limits(match_items=300_000, match_items_per_token=1)])
+def test_matching_past_a_limit_fails_this_matcher_calmly(kind: str, text: str, limits: Limits) -> None:
+    compiler = Compiler(byte_vocabulary(), limits=limits)
+    matcher = Matcher(getattr(compiler, f"compile_{kind}")(text))
+    other = Matcher(compiler.compile_choice(["ab"]))
+    began = time.monotonic()
+    steps = _run(matcher, ord("a"), 2000)
+
+    assert time.monotonic() - began < 10
+    assert isinstance(matcher.error, LimitError)
+    assert steps < 2000
+    rows = allocate_bitmask(2, matcher.vocab_size)
+    fill_bitmask_batch([matcher, other], rows)
+    assert {t for t in range(matcher.vocab_size) if rows[0, t // 32] >> (t % 32) & 1} == set(
+        compiler.vocabulary.stop_token_ids
+    )
+    assert [matcher.accept_token(t) for t in (ord("a"), *compiler.vocabulary.stop_token_ids)] == [False] * (
+        1 + len(compiler.vocabulary.stop_token_ids)
+    )
+    assert matcher.validate_tokens([ord("a")]) == 0
+    assert matcher.forced_bytes() == b""
+    assert matcher.forced_tokens() == []
+    assert isinstance(matcher.fork().error, LimitError)
+    assert accepts(other, "ab")
+    if steps:
+        matcher.rollback(1)
+        assert matcher.error is None
+    matcher.reset()
+    assert matcher.error is None
+
+
+def test_set_items_for_a_start_of_thousands_of_nullable_rules_raises() -> None:
+    compiler = Compiler(byte_vocabulary(), limits=Limits(set_items=1000))
+    rules = "".join(f'r{i} ::= r{i + 1} r{i + 2} | "" | "a"\n' for i in range(2000))
+    grammar = compiler.compile_ebnf(f'root ::= r0\n{rules}r2000 ::= ""\nr2001 ::= ""')
+
+    with pytest.raises(LimitError, match="ambiguous"):
+        Matcher(grammar)
+
+
+def test_matcher_bytes_for_a_long_history_fails_and_rollback_frees() -> None:
+    compiler = Compiler(byte_vocabulary(), limits=Limits(matcher_bytes=10_000))
+    matcher = Matcher(compiler.compile_regex("[ab]{2,100000}"))
+    steps = _run(matcher, ord("a"), 1000)
+
+    assert 10 < steps < 1000
+    assert isinstance(matcher.error, LimitError)
+    matcher.rollback(5)
+    assert matcher.error is None
+    assert _run(matcher, ord("b"), 1000) == 5
+
+
+def test_matching_limits_for_new_states_only_so_a_loop_runs_for_ever() -> None:
+    compiler = Compiler(
+        byte_vocabulary(), limits=Limits(match_items=2000, match_items_per_token=1, matcher_bytes=10_000)
+    )
+    matcher = Matcher(compiler.compile_regex("[ab]*"))
+
+    assert _run(matcher, ord("a"), 10_000) == 10_000

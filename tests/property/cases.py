@@ -57,8 +57,8 @@ class Case:
         )
 
     def compiler(self, *, cache_bytes: int = 256 << 20) -> Compiler:
-        """A cold compiler."""
-        return Compiler(self.vocabulary(), cache_bytes=cache_bytes, limits=Limits())
+        """A cold compiler. Random grammars may be as ambiguous as they like."""
+        return Compiler(self.vocabulary(), cache_bytes=cache_bytes, limits=Limits(match_items=10**12))
 
     def compile(self, compiler: Compiler) -> Grammar:
         """EngineError when the engine refuses the source."""
@@ -85,6 +85,14 @@ class Case:
             frozenset(number[token] for token in kept if token in self.tokens.stop),
         )
         return replace(self, tokens=tokens)
+
+
+def with_single_bytes(case: Case) -> Case:
+    """The case with every single byte among its ordinary tokens."""
+    old = case.tokens
+    ordinary = {old.tokens[token] for token in range(old.size) if token not in old.special | old.stop}
+    missing = [each for each in (bytes((byte,)) for byte in range(256)) if each not in ordinary]
+    return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
 
 
 def draw(kind: Kind, seed: int) -> Case:
