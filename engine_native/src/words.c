@@ -10,8 +10,8 @@ typedef struct word_register {
     fsm *f;
     VEC(uint32_t) first;   /* state -> its edges; one more at the end */
     uint32_t *table, mask; /* finished states + 1 */
-    VEC(open_state) open;  /* along the current word */
-    uint32_t n_made;       /* of these, also those that are closed */
+    VEC(open_state) open;  /* along the current word: the first `depth`; the others keep their storage */
+    uint32_t depth;
 } word_register;
 
 static int compare(const word *a, const word *b) {
@@ -90,26 +90,21 @@ static uint32_t finish(word_register *r, const open_state *o) {
 
 /* The edge of the last open state but one gets its target; beside an edge to the same it is one with it. */
 static void close_last(word_register *r) {
-    uint32_t to = finish(r, &r->open.at[r->open.n - 1]);
-    open_state *parent = &r->open.at[--r->open.n - 1];
-    fsm_edge *last = &parent->edges.at[parent->edges.n - 1], *before = last - 1;
+    uint32_t to = finish(r, &r->open.at[r->depth - 1]);
+    open_state *parent = &r->open.at[--r->depth - 1];
+    fsm_edge *last = &parent->edges.at[parent->edges.n - 1];
     last->to = to;
-    if (parent->edges.n > 1 && before->to == to && before->hi + 1 == last->lo && last->lo < SYM_RULE) {
-        before->hi = last->hi;
+    if (parent->edges.n > 1 && last[-1].to == to && last[-1].hi + 1 == last->lo && last->lo < SYM_RULE) {
+        last[-1].hi = last->hi;
         parent->edges.n--;
     }
 }
 
 static void open_next(word_register *r, uint32_t symbol) {
     arena *mem = &r->f->w->mem;
-    if (r->open.n > 0) vec_push(mem, &r->open.at[r->open.n - 1].edges, (fsm_edge){0, symbol, symbol, 0});
-    if (r->open.n == r->n_made) {
-        vec_push(mem, &r->open, (open_state){.final = false});
-        r->n_made++;
-    } else {
-        r->open.n++; /* with the storage of an earlier one */
-    }
-    open_state *made = &r->open.at[r->open.n - 1];
+    if (r->depth > 0) vec_push(mem, &r->open.at[r->depth - 1].edges, (fsm_edge){0, symbol, symbol, 0});
+    if (r->depth == r->open.n) vec_push(mem, &r->open, (open_state){.final = false});
+    open_state *made = &r->open.at[r->depth++];
     made->edges.n = 0;
     made->final = false;
 }
@@ -136,11 +131,11 @@ expr *words_expr(builder *b, word *words, uint32_t n) {
         uint32_t shared = 0;
         while (i > 0 && shared < words[i].n && shared < words[i - 1].n && words[i].symbols[shared] == words[i - 1].symbols[shared])
             shared++;
-        while (r.open.n > shared + 1) close_last(&r);
-        while (r.open.n < words[i].n + 1) open_next(&r, words[i].symbols[r.open.n - 1]);
-        r.open.at[r.open.n - 1].final = true;
+        while (r.depth > shared + 1) close_last(&r);
+        while (r.depth < words[i].n + 1) open_next(&r, words[i].symbols[r.depth - 1]);
+        r.open.at[r.depth - 1].final = true;
     }
-    while (r.open.n > 1) close_last(&r);
+    while (r.depth > 1) close_last(&r);
     r.f->start = finish(&r, &r.open.at[0]);
     add_equal_tokens(b, r.f);
     fsm_index(r.f);

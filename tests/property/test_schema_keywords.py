@@ -52,7 +52,8 @@ def _read(text: bytearray) -> Json | None:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)  # type: ignore[no-any-return]
     except ValueError as error:
-        assert str(error) == "repeated key", text
+        if str(error) != "repeated key":
+            raise
         return None
 
 
