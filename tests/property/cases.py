@@ -91,10 +91,11 @@ class Case:
 
 
 def over(case: Case, tokens: TokenList) -> Case:
-    """The case over another vocabulary."""
+    """The case over another vocabulary. Tokens that it names as units have bytes; empty ones match nothing."""
     described = case.described
+    usable = [token for token in range(tokens.size) if tokens.tokens[token]] or [0]
     if not isinstance(described, OracleGrammar):
-        described = structural_tag.with_token_ids(described, lambda token: token % tokens.size)
+        described = structural_tag.with_token_ids(described, lambda token: usable[token % len(usable)])
     return replace(case, described=described, tokens=tokens)
 
 
