@@ -64,6 +64,7 @@ struct schema_context {
     dialect draft;
     json_spaces space;
     uint32_t string, character, number, integer; /* rules, + 1 once made */
+    uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
     uint32_t table_size, n_entries;
     VEC(conjunction_entry *) waiting; /* rules without a body yet */

@@ -70,6 +70,9 @@ fsm *schema_pattern(schema_context *c, const json *at) {
 fsm *schema_format(schema_context *c, const json *at) {
     const format *known = format_find(at->u.text);
     if (known == NULL) return NULL;
+    if (format_is_nested(known->name))
+        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
+                    "keyword \"format\": \"%s\" is supported only where nothing else is said about the string", known->name);
     if (known->make != NULL) {
         if (c->hostname == NULL) c->hostname = fsm_reduce(known->make(c->b->w)); /* the only one that is made */
         return c->hostname;
@@ -309,10 +312,51 @@ static expr *shared(schema_context *c, uint32_t *rule, fsm *(*make)(work *w)) {
     return expr_rule(c->b, *rule - 1);
 }
 
+/* The only thing said about the string: it is a regular expression, perhaps not the empty one.  Those in
+ * parentheses are the rule again. */
+static expr *regular_expressions(schema_context *c, bool some) {
+    builder *b = c->b;
+    uint32_t *rule = &c->regex[some];
+    if (*rule != 0) return expr_rule(b, *rule - 1);
+    char *text = format_regex_pattern(&b->w->mem);
+    fsm *f = regex_text_automaton(b, text, strlen(text), false);
+    uint32_t nested = rule_new(b);
+    for (uint32_t e = 0; e < f->edges.n; e++)
+        if (f->edges.at[e].lo == FORMAT_NESTED) f->edges.at[e].lo = f->edges.at[e].hi = SYM_RULE + nested;
+    rule_set(b, nested, expr_fsm(b, json_spelled_automaton(b, f)));
+    expr *body = expr_rule(b, nested);
+    if (some) { /* the same from a start that is not final */
+        uint32_t start = fsm_state(f);
+        for (uint32_t e = 0, n = f->edges.n; e < n; e++) {
+            fsm_edge g = f->edges.at[e];
+            if (g.from == f->start) fsm_edge_add(f, start, g.lo, g.hi, g.to);
+        }
+        f->start = start;
+        fsm_index(f);
+        body = expr_fsm(b, json_spelled_automaton(b, f));
+    }
+    expr *made = quoted(c, body);
+    *rule = made->u.id + 1;
+    return made;
+}
+
+static bool only_regex(schema_context *c, const schema_branch *branch, uint32_t min, uint32_t max) {
+    bool found = false;
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i], *named = json_get(node, "format");
+        if (json_get(node, "pattern") != NULL || schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return false;
+        if (named == NULL || format_find(named->u.text) == NULL) continue;
+        if (!format_is_nested(named->u.text)) return false;
+        found = true;
+    }
+    return found && branch->n_fails == 0 && min <= 1 && max == REPEAT_INFINITE;
+}
+
 expr *lower_string(schema_context *c, const schema_branch *branch) {
     builder *b = c->b;
     uint32_t min, max, shortest, longest;
     if (!schema_counts(branch, "minLength", "maxLength", &min, &max)) return expr_never(b);
+    if (only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
     text_set s = branch_texts(c, branch);
     if (s.any) {
         if (min == 0 && max == REPEAT_INFINITE) return shared(c, &c->string, json_string_automaton);
