@@ -63,6 +63,15 @@ def _widest(value: Json) -> int:
     return max((_widest(inner) for inner in value), default=0) if isinstance(value, list) else 0
 
 
+def _divides_exactly(value: Json) -> bool:
+    """Whether the judge, which divides in floating point, can be trusted with the numbers in it."""
+    if isinstance(value, dict):
+        return all(_divides_exactly(inner) for inner in value.values())
+    if isinstance(value, list):
+        return all(_divides_exactly(inner) for inner in value)
+    return not isinstance(value, (int, float)) or abs(value) < 2**30
+
+
 def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
     """A document spelled by random allowed bytes; None if it did not end in time."""
     matcher = Matcher(grammar)
@@ -96,7 +105,7 @@ def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
             refused += 1
             continue
         for value in values:
-            if _widest(value) > MOST_KEYS:
+            if _widest(value) > MOST_KEYS or not _divides_exactly(value):
                 continue
             valid = validator.is_valid(value)
             accepted = isinstance(grammar, Grammar) and _accepted(grammar, value, 400 if valid else 24)
