@@ -46,7 +46,11 @@ _EXAMPLES: dict[str, Example] = {
         ('"aa"', '"aaa"'),
         ('"a"', '"aaaa"', '"ab"'),
     ),
-    "pattern beside a huge length": ({"type": "string", "pattern": "^[a-z]+$", "maxLength": 1000000}, ('"ab"',), ('""', '"A"')),
+    "pattern beside a huge length": (
+        {"type": "string", "pattern": "^[a-z]+$", "maxLength": 1000000},
+        ('"ab"',),
+        ('""', '"A"'),
+    ),
     "characters under a pattern may need escapes": (
         {"type": "string", "pattern": '^["\\\\\\n\\u0001]+$'},
         ('"\\"\\\\\\n\\u0001"',),
@@ -59,7 +63,11 @@ _EXAMPLES: dict[str, Example] = {
         ("[]", '["b","a"]', '[1,"a","b"]'),
         ('["a","a"]', "[1,1.0]"),
     ),
-    "unique booleans": ({"type": "array", "items": {"type": "boolean"}, "uniqueItems": True}, ("[true,false]",), ("[true,true]",)),
+    "unique booleans": (
+        {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+        ("[true,false]",),
+        ("[true,true]",),
+    ),
     "contains": ({"type": "array", "contains": {"type": "integer"}}, ('["a",1]', "[1,2]"), ("[]", '["a"]')),
     "contains, counted": (
         {"type": "array", "contains": {"const": 1}, "minContains": 2, "maxContains": 3},
@@ -75,7 +83,11 @@ _EXAMPLES: dict[str, Example] = {
     "numbers from zero": ({"type": "number", "minimum": 0}, ("1e3", "0.1234567", "0", "-0"), ("-1", "-0.5")),
     "fractional multiples": ({"type": "number", "multipleOf": 0.5}, ("0.5", "-3", "2.50", "0"), ("0.3", "0.25")),
     "multiples under a bound": ({"type": "integer", "multipleOf": 5, "minimum": 1}, ("5", "100"), ("0", "3", "7")),
-    "multiples with trailing zeros": ({"type": "integer", "multipleOf": 300}, ("0", "300", "-1200"), ("100", "30", "350")),
+    "multiples with trailing zeros": (
+        {"type": "integer", "multipleOf": 300},
+        ("0", "300", "-1200"),
+        ("100", "30", "350"),
+    ),
     "cents": ({"type": "number", "multipleOf": 0.01}, ("0.1", "12.34", "5", "0.010"), ("0.001", "12.345")),
     "exclusive bounds of draft 4": (
         {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "type": "integer"},
@@ -85,7 +97,11 @@ _EXAMPLES: dict[str, Example] = {
     "not": ({"not": {"type": ["integer", "null"]}}, ('"a"', "1.5", "[]"), ("1", "null", "2.0")),
     "not a pattern": ({"type": "string", "not": {"pattern": "^a"}}, ('""', '"ba"'), ('"a"',)),
     "not a listed number": ({"type": "integer", "not": {"enum": [2, 4]}}, ("1", "3", "22"), ("2", "4.0", "2.00")),
-    "not a listed object": ({"not": {"const": {"a": 1}}}, ("{}", '{"a":2}', '{"a":1,"b":1}', "1"), ('{"a":1}', '{"a":1.0}')),
+    "not a listed object": (
+        {"not": {"const": {"a": 1}}},
+        ("{}", '{"a":2}', '{"a":1,"b":1}', "1"),
+        ('{"a":1}', '{"a":1.0}'),
+    ),
     "not a listed array": ({"not": {"const": [1, 2]}}, ("[]", "[1]", "[1,3]", "[1,2,3]"), ("[1,2]",)),
     "one of overlapping schemas": (
         {"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]},
@@ -108,11 +124,14 @@ _EXAMPLES: dict[str, Example] = {
         ('{"k":"x","v":"s"}', '{"k":"z"}', "{}"),
     ),
     "if, then, else": (
-        _object(
-            properties={"k": {"type": "string"}, "a": {}, "b": {}},
-            required=["k"],
-            **{"if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["a"]}, "else": {"required": ["b"]}},
-        ),
+        {
+            "type": "object",
+            "properties": {"k": {"type": "string"}, "a": {}, "b": {}},
+            "required": ["k"],
+            "if": {"properties": {"k": {"const": "x"}}},
+            "then": {"required": ["a"]},
+            "else": {"required": ["b"]},
+        },
         ('{"k":"x","a":1}', '{"k":"y","b":1}'),
         ('{"k":"x","b":1}', '{"k":"y"}', '{"k":"x"}'),
     ),
@@ -132,7 +151,7 @@ _EXAMPLES: dict[str, Example] = {
             patternProperties={"^a": {"type": "integer"}, "b$": {"maximum": 9}},
             additionalProperties={"type": "string"},
         ),
-        ('{"ab":5}', '{"a":100}', '{"xb":9.5,"c":"s"}'.replace("9.5", "8.5"), '{"aab":9}'),
+        ('{"ab":5}', '{"a":100}', '{"xb":8.5,"c":"s"}', '{"aab":9}'),
         ('{"ab":-1}', '{"ab":10}', '{"ab":5.5}', '{"a":1.5}', '{"xb":10}', '{"c":1}', '{"aab":10}'),
     ),
     "names of keys": (
@@ -156,7 +175,12 @@ _EXAMPLES: dict[str, Example] = {
         ('{"a":1,"b":2}', '{"d":1}'),
     ),
     "unevaluated items": (
-        {"type": "array", "prefixItems": [{"type": "integer"}], "allOf": [{"prefixItems": [True, {}]}], "unevaluatedItems": False},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "integer"}],
+            "allOf": [{"prefixItems": [True, {}]}],
+            "unevaluatedItems": False,
+        },
         ("[]", "[1]", '[1,"x"]'),
         ("[1,2,3]", '["x"]'),
     ),
@@ -207,23 +231,41 @@ def test_example_accepts_and_refuses(name: str) -> None:
 _LONG = ".".join(["a" * 63] * 3)
 
 _FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "date": (("2024-02-29", "2000-02-29", "1999-12-31"), ("2023-02-29", "1900-02-29", "2023-02-30", "2023-4-1", "2023-13-01")),
+    "date": (
+        ("2024-02-29", "2000-02-29", "1999-12-31"),
+        ("2023-02-29", "1900-02-29", "2023-02-30", "2023-4-1", "2023-13-01"),
+    ),
     "time": (
         ("23:59:59Z", "00:00:00.123+01:00", "23:59:60Z", "15:59:60-08:00", "01:29:60+01:30"),
         ("24:00:00Z", "12:00:00", "22:59:60Z", "23:59:60+01:00", "12:00Z"),
     ),
-    "date-time": (("2020-01-02T03:04:05Z", "1998-12-31T15:59:60.1-08:00"), ("2020-01-02 03:04:05Z", "2020-02-30T00:00:00Z")),
+    "date-time": (
+        ("2020-01-02T03:04:05Z", "1998-12-31T15:59:60.1-08:00"),
+        ("2020-01-02 03:04:05Z", "2020-02-30T00:00:00Z"),
+    ),
     "duration": (("P4DT12H30M5S", "P1Y2M3D", "PT36H", "P4W"), ("P", "PT", "P1D2H", "P2D1Y", "P1Y2W", "4D")),
-    "email": (("a.b+c@example.com", '"x y"@a.b', "a@[1.2.3.4]", "a@[IPv6:::1]"), ("a", ".a@b.c", "a..b@c.d", "a@-b.c", "a@b_c.d")),
-    "hostname": (("Example.COM", "a", "xn--nxasmq6b", f"{_LONG}.com"), ("-a", "a-", "a..b", "a_b", "a" * 64, f"{_LONG}.{'a' * 63}")),
+    "email": (
+        ("a.b+c@example.com", '"x y"@a.b', "a@[1.2.3.4]", "a@[IPv6:::1]"),
+        ("a", ".a@b.c", "a..b@c.d", "a@-b.c", "a@b_c.d"),
+    ),
+    "hostname": (
+        ("Example.COM", "a", "xn--nxasmq6b", f"{_LONG}.com"),
+        ("-a", "a-", "a..b", "a_b", "a" * 64, f"{_LONG}.{'a' * 63}"),
+    ),
     "ipv4": (("1.2.3.4", "255.255.255.255"), ("256.1.1.1", "01.2.3.4", "1.2.3")),
-    "ipv6": (("::", "::1", "1:2:3:4:5:6:7:8", "1::8", "::ffff:1.2.3.4"), (":", "1:2:3:4:5:6:7", "1::2::3", "12345::", "::1%eth0")),
+    "ipv6": (
+        ("::", "::1", "1:2:3:4:5:6:7:8", "1::8", "::ffff:1.2.3.4"),
+        (":", "1:2:3:4:5:6:7", "1::2::3", "12345::", "::1%eth0"),
+    ),
     "uri": (("http://a@b:8/c/d?e#f", "urn:x:y", "mailto:a@b"), ("/a/b", "a b:", "http://a b", "http://a/\\u0000")),
     "uri-reference": (("/a/b", "//a/b", "", "#f", "a%20b"), ("a b", "%zz", ":a")),
     "iri": (("http://é/ü?ö#ä",), ("é",)),
     "iri-reference": (("é/ü",), ("é ü",)),
     "uri-template": (("/a/{b}{?c,d*}{e:3}",), ("/a/{b", "{}", "{b:0}")),
-    "uuid": (("123e4567-E89B-12d3-a456-426614174000",), ("123e4567-e89b-12d3-a456-42661417400", "123e4567e89b12d3a456426614174000")),
+    "uuid": (
+        ("123e4567-E89B-12d3-a456-426614174000",),
+        ("123e4567-e89b-12d3-a456-42661417400", "123e4567e89b12d3a456426614174000"),
+    ),
     "regex": (
         ("", "^a.*$", "(a|b)+?", "[a-z0-9_-]*", "\\\\d{1,3}", "(?:x(?=y)|[^\\\\]])", "a||b", "(((a)))", "é{2,}"),
         ("(", "a**", "[", "\\\\", "a)", "[z-a]", "{2}", "a{3,2}", "(?", "\\\\q", "+a", "[a", "a{10,2}"),
@@ -265,13 +307,22 @@ def test_any_order_takes_every_order_once() -> None:
 
 @pytest.mark.parametrize(
     ("separators", "text"),
-    [((", ", ": "), '{"a": [1, 2], "b": {}}'), ((",", ":"), '{"a":[1,2],"b":{}}'), ((" , ", " : "), '{"a" : [1 , 2] , "b" : {}}')],
+    [
+        ((", ", ": "), '{"a": [1, 2], "b": {}}'),
+        ((",", ":"), '{"a":[1,2],"b":{}}'),
+        ((" , ", " : "), '{"a" : [1 , 2] , "b" : {}}'),
+    ],
 )
 def test_separators_are_exact(separators: tuple[str, str], text: str) -> None:
     grammar = compiler().compile_json_schema({"type": "object"}, separators=separators)
 
     assert accepts(Matcher(grammar), text)
-    for other in (text.replace("[1", "[ 1"), text.replace(",", ",\n"), text.replace(":", ":  "), text.replace("}}", "} }")):
+    for other in (
+        text.replace("[1", "[ 1"),
+        text.replace(",", ",\n"),
+        text.replace(":", ":  "),
+        text.replace("}}", "} }"),
+    ):
         assert not accepts(Matcher(grammar), other)
 
 
@@ -283,7 +334,8 @@ def test_separators_that_are_none_raise(separators: tuple[str, str]) -> None:
 
 def test_thirty_conditions_on_one_key_are_thirty_branches() -> None:
     rules: list[Json] = [
-        {"if": {"properties": {"k": {"const": f"v{i}"}}}, "then": {"properties": {"x": {"const": i}}}} for i in range(30)
+        {"if": {"properties": {"k": {"const": f"v{i}"}}}, "then": {"properties": {"x": {"const": i}}}}
+        for i in range(30)
     ]
     grammar = compiler().compile_json_schema(_object(properties={"k": {}, "x": {}}, required=["k", "x"], allOf=rules))
 

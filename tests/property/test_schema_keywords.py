@@ -41,18 +41,20 @@ def _accepted(grammar: Grammar, value: Json, orders: int) -> bool:
     )
 
 
-def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+class _RepeatedKey(Exception):
     """Undeclared keys may repeat in a text; no value says what that means."""
+
+
+def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("repeated key")
+        raise _RepeatedKey
     return dict(pairs)
 
 
 def _read(text: bytearray) -> Json | None:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)  # type: ignore[no-any-return]
-    except ValueError as error:
-        assert str(error) == "repeated key", text
+    except _RepeatedKey:
         return None
 
 
