@@ -41,20 +41,20 @@ def _accepted(grammar: Grammar, value: Json, orders: int) -> bool:
     )
 
 
-class _RepeatedKey(Exception):
+class _RepeatedKeyError(Exception):
     """Undeclared keys may repeat in a text; no value says what that means."""
 
 
 def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise _RepeatedKey
+        raise _RepeatedKeyError
     return dict(pairs)
 
 
 def _read(text: bytearray) -> Json | None:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)  # type: ignore[no-any-return]
-    except _RepeatedKey:
+    except _RepeatedKeyError:
         return None
 
 
