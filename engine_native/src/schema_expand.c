@@ -385,14 +385,52 @@ static void add_any(schema_context *c, uint32_t kind, const json *list, bool tra
     }
 }
 
+enum { LISTS = 1, SHARES = 2 };
+
+/* Which members list their strings, and which of these share one with another.  (Long lists of constants
+ * are common; comparing each with each would take too long.) */
+static uint8_t *compare_strings(schema_context *c, const json *list) {
+    arena *mem = &c->b->w->mem;
+    uint8_t *marks = arena_alloc(mem, list->n, 1);
+    uint32_t total = 0, size = 64;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const json *node = &list->u.items[i], *one = NULL, *many = NULL;
+        if (plain(c, node)) {
+            one = schema_get(c, node, "const");
+            many = json_get(node, "enum");
+        }
+        if (one != NULL || many != NULL) marks[i] = LISTS;
+        total += one != NULL ? 1 : many != NULL ? many->n : 0;
+    }
+    while (size < total * 2) size *= 2;
+    const json **table = arena_alloc(mem, size, sizeof *table);
+    uint32_t *owner = arena_alloc(mem, size, sizeof *owner);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (marks[i] == 0) continue;
+        const json *one = schema_get(c, &list->u.items[i], "const"), *many = json_get(&list->u.items[i], "enum");
+        for (uint32_t k = 0; k < (one != NULL ? 1 : many->n); k++) {
+            const json *v = one != NULL ? one : &many->u.items[k];
+            if (v->kind != JSON_STRING) continue;
+            uint32_t slot = (uint32_t)hash_bytes(v->u.text, v->n, 3) & (size - 1);
+            while (table[slot] != NULL && !json_equal(table[slot], v)) slot = (slot + 1) & (size - 1);
+            if (table[slot] != NULL && owner[slot] != i) marks[i] = marks[owner[slot]] = LISTS | SHARES;
+            table[slot] = v;
+            owner[slot] = i;
+        }
+    }
+    return marks;
+}
+
 static void add_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
     literal_list one = {0};
+    const uint8_t *marks = kind == TYPE_STRING ? compare_strings(c, list) : arena_alloc(&c->b->w->mem, list->n, 1);
     for (uint32_t i = 0; i < list->n; i++) {
         if (!possible(c, kind, &list->u.items[i])) continue;
         one.n = 0;
         vec_push(&c->b->w->mem, &one, (literal){&list->u.items[i], HOLDS});
         for (uint32_t k = 0; k < list->n; k++)
-            if (k != i && possible(c, kind, &list->u.items[k]) && !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
+            if (k != i && !((marks[i] & marks[k]) == LISTS) && possible(c, kind, &list->u.items[k]) &&
+                !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
                 vec_push(&c->b->w->mem, &one, (literal){&list->u.items[k], FAILS});
         add_alternative(c, out, one.at, one.n);
     }

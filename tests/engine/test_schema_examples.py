@@ -349,3 +349,14 @@ def test_five_thousand_values_of_an_enum_compile() -> None:
 
     assert accepts(Matcher(grammar), '"value 4321"')
     assert not accepts(Matcher(grammar), '"value 5000"')
+
+
+def test_two_thousand_constants_of_which_one_is_listed_twice() -> None:
+    constants: list[Json] = [{"const": f"value {i}"} for i in range(2000)]
+    grammar = compiler().compile_json_schema({"oneOf": [*constants, {"enum": ["value 7", "other"]}]})
+    distinct = compiler().compile_json_schema({"oneOf": constants})
+
+    assert accepts(Matcher(distinct), '"value 7"')
+    assert accepts(Matcher(grammar), '"value 8"')
+    assert accepts(Matcher(grammar), '"other"')
+    assert not accepts(Matcher(grammar), '"value 7"')
