@@ -139,6 +139,9 @@ typedef struct schema_branch {
 
 typedef VEC(schema_branch) schema_branches;
 
+/* Where a branch comes from, for errors. */
+const json *schema_place(const schema_context *c, const schema_branch *branch);
+
 /* The branches of a conjunction for one kind: OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE or NULL.
  * all = false: one branch is enough. */
 schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all);

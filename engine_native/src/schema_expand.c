@@ -73,6 +73,7 @@ typedef struct expansion {
     schema_context *c;
     uint32_t kind;
     bool all;
+    const json *place; /* for errors */
     schema_branches out;
 } expansion;
 
@@ -634,7 +635,7 @@ static void emit(expansion *e, const partial *p) {
     schema_context *c = e->c;
     arena *mem = &c->b->w->mem;
     if (e->out.n >= MAX_BRANCHES)
-        escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
+        json_escape(c->b->w, e->place, STE_ERR_LIMIT, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
     schema_branch out = {.n_holds = p->n_holds, .n_fails = p->n_fails};
     out.holds = arena_alloc(mem, out.n_holds + 1, sizeof *out.holds);
     out.fails = arena_alloc(mem, out.n_fails + 1, sizeof *out.fails);
@@ -783,7 +784,7 @@ static bool settle_choices(expansion *e, partial *p, bool *moved) {
 static void expand(expansion *e, partial p, uint32_t depth) {
     schema_context *c = e->c;
     work *w = c->b->w;
-    if (depth > w->limits.depth) escape(&w->out, STE_ERR_LIMIT, 0, "alternatives are nested deeper than %u levels", w->limits.depth);
+    if (depth > w->limits.depth) json_escape(w, e->place, STE_ERR_LIMIT, "alternatives are nested deeper than %u levels", w->limits.depth);
     for (bool moved = true; moved;) {
         while (p.todo != NULL) {
             const pending *at = p.todo;
@@ -816,9 +817,13 @@ static void expand(expansion *e, partial p, uint32_t depth) {
 }
 
 schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all) {
-    expansion e = {.c = c, .kind = kind, .all = all};
+    expansion e = {.c = c, .kind = kind, .all = all, .place = n > 0 ? literals[0].node : c->root};
     partial p = {0};
     for (uint32_t i = n; i-- > 0;) p.todo = push(c, literals[i].node, (sign)literals[i].sign, p.todo, NULL);
     expand(&e, p, 0);
     return e.out;
+}
+
+const json *schema_place(const schema_context *c, const schema_branch *branch) {
+    return branch->n_holds > 0 ? branch->holds[0] : branch->n_fails > 0 ? branch->fails[0] : c->root;
 }

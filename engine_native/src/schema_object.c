@@ -153,7 +153,7 @@ static uint32_t pattern_number(object_builder *o, fsm *pattern) {
     uint32_t i = 0;
     while (i < o->patterns.n && o->patterns.at[i] != pattern) i++;
     if (i == MAX_PATTERNS)
-        escape(&o->c->b->w->out, STE_ERR_LIMIT, 0, "more than %d patterns for the keys of one object", MAX_PATTERNS);
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "more than %d patterns for the keys of one object", MAX_PATTERNS);
     if (i == o->patterns.n) vec_push(&o->c->b->w->mem, &o->patterns, pattern);
     return i;
 }
@@ -240,7 +240,7 @@ static void split_regions(object_builder *o, uint32_t pattern) {
         else
             vec_push(&c->b->w->mem, &o->regions, inside);
         if (o->regions.n > MAX_REGIONS)
-            escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the patterns for keys overlap in more than %d ways", MAX_REGIONS);
+            json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the patterns for keys overlap in more than %d ways", MAX_REGIONS);
     }
 }
 
@@ -292,7 +292,7 @@ static void find_regions(object_builder *o) {
     } else {
         json *taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
         for (uint32_t i = 0; i < o->members.n; i++)
-            taken[i] = *schema_string(c, b->n_holds > 0 ? b->holds[0] : b->fails[0], o->members.at[i].key, o->members.at[i].key_n);
+            taken[i] = *schema_string(c, schema_place(c, b), o->members.at[i].key, o->members.at[i].key_n);
         fsm *keys = schema_other_strings(c, taken, o->members.n);
         for (uint32_t i = 0; i < b->n_holds && keys != NULL; i++) {
             const json *at = schema_get(c, b->holds[i], "propertyNames");
@@ -345,7 +345,7 @@ static uint32_t new_clause(object_builder *o) {
     uint32_t k = 0;
     while (k < MAX_CLAUSES && (o->clauses >> k & 1) != 0) k++;
     if (k == MAX_CLAUSES)
-        escape(&o->c->b->w->out, STE_ERR_LIMIT, 0, "more than %d dependencies and negated schemas for one object", MAX_CLAUSES);
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "more than %d dependencies and negated schemas for one object", MAX_CLAUSES);
     o->count_clause_min[k] = 0;
     o->count_clause_max[k] = REPEAT_INFINITE;
     o->clauses |= UINT32_C(1) << k;
@@ -554,7 +554,7 @@ static uint32_t state_number(object_builder *o, object_state s) {
     for (; o->table[slot] != 0; slot = (slot + 1) & o->mask)
         if (memcmp(&o->states.at[o->table[slot] - 1], &s, sizeof s) == 0) return o->number.at[o->table[slot] - 1];
     if (o->states.n >= MAX_STATES)
-        escape(&o->c->b->w->out, STE_ERR_LIMIT, 0, "the constraints of an object need more than %d states", MAX_STATES);
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the constraints of an object need more than %d states", MAX_STATES);
     vec_push(mem, &o->states, s);
     vec_push(mem, &o->number, fsm_state(o->f));
     o->table[slot] = o->states.n;
@@ -705,7 +705,7 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
             vec_push(&c->b->w->mem, &v, with(c, &v.at[j], groups.at[g].schema, FAILS, groups.at[g].clauses));
         }
         if (v.n > 256)
-            escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the negated schemas for one key multiply to more than 256 ways");
+            json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the negated schemas for one key multiply to more than 256 ways");
     }
     for (uint32_t j = 0; j < v.n; j++) {
         to.done = v.at[j].done;
@@ -847,7 +847,7 @@ static void order_members(object_builder *o) {
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     if (o->c->any_order && most < unordered)
-        json_escape(o->c->b->w, o->branch->n_holds > 0 ? o->branch->holds[0] : o->branch->fails[0], STE_ERR_UNSUPPORTED,
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
                     "property_order \"any\" is supported for up to %u named keys here, not %u", most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
@@ -904,6 +904,6 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     order_members(o);
     if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
     if (o->count_cap > MAX_COUNT)
-        escape(&b->w->out, STE_ERR_LIMIT, 0, "counting %u members beside named keys needs too many states", o->count_cap);
+        json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap);
     return lower_states(o);
 }

@@ -426,7 +426,7 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
     }
     s.f = s.f == NULL ? NULL : fsm_reduce(s.f);
     if (s.f == NULL) return expr_never(b);
-    const json *place = whole->n_holds > 0 ? whole->holds[0] : whole->fails[0];
+    const json *place = schema_place(c, whole);
     if (min > 0 || max != REPEAT_INFINITE) {
         text_lengths(s.f, &shortest, &longest);
         if (shortest > max || longest < min) return expr_never(b);
