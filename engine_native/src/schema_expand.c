@@ -228,6 +228,16 @@ static void add_negated_one(schema_context *c, uint32_t kind, const json *list, 
     add_alternative(c, out, none.at, none.n);
 }
 
+static bool long_lengths(const json *node) {
+    static const char *const names_of[] = {"minLength", "maxLength"};
+    uint32_t n;
+    for (int i = 0; i < 2; i++) {
+        const json *at = json_get(node, names_of[i]);
+        if (at != NULL && json_count(at, &n) && n > 256) return true;
+    }
+    return false;
+}
+
 /* Some own keyword fails.  Arrays and objects that differ from listed ones are said by structure. */
 static void add_own_failure(schema_context *c, uint32_t kind, const json *node, alternative_list *out) {
     const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum");
@@ -238,7 +248,15 @@ static void add_own_failure(schema_context *c, uint32_t kind, const json *node, 
             if ((schema_value_type(&list->u.items[i]) & kind) != 0)
                 vec_push(&c->b->w->mem, &none, (literal){schema_exactly(c, &list->u.items[i]), FAILS});
         if (none.n != 0) add_alternative(c, out, none.at, none.n);
-        node = schema_without_values(c, node);
+        static const char *const values[] = {"const", "enum", NULL};
+        node = schema_select(c, node, values, false);
+    }
+    if (kind == TYPE_STRING && long_lengths(node)) { /* a bound of the length alone costs nothing */
+        static const char *const low[] = {"minLength", NULL}, *const high[] = {"maxLength", NULL};
+        static const char *const both[] = {"minLength", "maxLength", NULL};
+        if (json_get(node, low[0]) != NULL) add_alternative(c, out, &(literal){schema_select(c, node, low, true), OWN_FAILS}, 1);
+        if (json_get(node, high[0]) != NULL) add_alternative(c, out, &(literal){schema_select(c, node, high, true), OWN_FAILS}, 1);
+        node = schema_select(c, node, both, false);
     }
     if (schema_own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
 }

@@ -96,6 +96,29 @@ _EXAMPLES: dict[str, Example] = {
     ),
     "not": ({"not": {"type": ["integer", "null"]}}, ('"a"', "1.5", "[]"), ("1", "null", "2.0")),
     "not a pattern": ({"type": "string", "not": {"pattern": "^a"}}, ('""', '"ba"'), ('"a"',)),
+    "not a long pattern": (
+        {"type": "string", "not": {"pattern": "^a", "minLength": 2, "maxLength": 40000}},
+        ('""', '"a"', '"bb"'),
+        ('"aa"', '"abc"'),
+    ),
+    "not a length": ({"type": "string", "not": {"maxLength": 1}}, ('"ab"',), ('""', '"a"')),
+    "a prefix and a long tail": (
+        {"type": "string", "pattern": "^(x|yy):[a-z]*$", "minLength": 4, "maxLength": 100000},
+        ('"x:ab"', '"yy:a"'),
+        ('"x:a"', '"yy:"', '"z:ab"'),
+    ),
+    "few multiples between bounds": (
+        {
+            "multipleOf": 6.75,
+            "allOf": [{"multipleOf": 2}],
+            "minimum": -60,
+            "maximum": 60,
+            "type": "number",
+            "not": {"const": 27},
+        },
+        ("0", "-27", "54.00", "-0"),
+        ("27", "27.0", "6.75", "13.5", "81"),
+    ),
     "not a listed number": ({"type": "integer", "not": {"enum": [2, 4]}}, ("1", "3", "22"), ("2", "4.0", "2.00")),
     "not a listed object": (
         {"not": {"const": {"a": 1}}},
