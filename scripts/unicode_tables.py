@@ -2,7 +2,7 @@
 
 Usage: python scripts/unicode_tables.py > engine_native/src/unicode_data.c
 
-The facts come from the tables inside the ``regex`` package (requirements/test.txt pins it; it says which Unicode
+The facts come from the tables inside the ``regex`` package (requirements/dev.txt pins it; it says which Unicode
 version it carries): every property is asked for every code point. So that all tables are of one version, the
 interpreter's own ``unicodedata``, which is older, is not used; the tests compare the two where they overlap.
 
@@ -36,6 +36,16 @@ _BINARY = {
     "SentenceTerminal": "STerm", "SoftDotted": "SD", "TerminalPunctuation": "Term", "UnifiedIdeograph": "UIdeo",
     "Uppercase": "Upper", "VariationSelector": "VS", "WhiteSpace": "space", "XIDContinue": "XIDC", "XIDStart": "XIDS",
 }  # fmt: skip
+
+# Properties with values, by the letter that their names in the table begin with.
+_VALUED = {
+    "g": "GENERALCATEGORY",
+    "s": "SCRIPT",
+    "x": "SCRIPTEXTENSIONS",
+    "c": "GRAPHEMECLUSTERBREAK",
+    "w": "WORDBREAK",
+    "n": "SENTENCEBREAK",
+}
 
 
 def _ranges(query: str) -> list[tuple[int, int]]:
@@ -79,7 +89,7 @@ class _Table:
 
 def _properties() -> _Table:
     table = _Table()
-    for prefix, name in (("g", "GENERALCATEGORY"), ("s", "SCRIPT"), ("x", "SCRIPTEXTENSIONS")):
+    for prefix, name in _VALUED.items():
         by_value: dict[int, list[str]] = {}
         for alias, value in _regex.get_properties()[name][1].items():
             by_value.setdefault(value, []).append(alias.lower())

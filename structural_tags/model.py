@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -107,6 +107,32 @@ class AnyText(_Node):
 
     type: Literal["any_text"] = "any_text"
     excludes: tuple[NonEmpty, ...] = ()
+
+
+TokenName: TypeAlias = Annotated[StrictInt, Field(ge=0)] | NonEmpty
+"""A token by its id or its text."""
+
+
+class Token(_Node):
+    """One token as a unit, whatever its bytes."""
+
+    type: Literal["token"] = "token"
+    token: TokenName
+
+
+class ExcludeToken(_Node):
+    """One token as a unit that is none of `exclude_tokens`."""
+
+    type: Literal["exclude_token"] = "exclude_token"
+    exclude_tokens: tuple[TokenName, ...] = ()
+
+
+class AnyTokens(_Node):
+    """Tokens as units, at most `max_tokens` of them, none of `exclude_tokens`."""
+
+    type: Literal["any_tokens"] = "any_tokens"
+    exclude_tokens: tuple[TokenName, ...] = ()
+    max_tokens: Annotated[StrictInt, Field(ge=0)] | None = None
 
 
 class Sequence(_Node):
@@ -198,6 +224,9 @@ Node = Annotated[
     | JsonSchema
     | Regex
     | AnyText
+    | Token
+    | ExcludeToken
+    | AnyTokens
     | Sequence
     | Or
     | Optional

@@ -157,6 +157,13 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     return e;
 }
 
+expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi) {
+    expr *e = expr_new(b, EXPR_TOKEN, 1);
+    e->u.tokens.lo = lo;
+    e->u.tokens.hi = hi;
+    return e;
+}
+
 uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols) {
     const uint8_t *s = bytes;
     uint32_t *out = arena_alloc(&b->w->mem, n + 1, sizeof *out), k = 0;
@@ -184,8 +191,7 @@ expr *expr_literal(builder *b, const void *bytes, size_t n) {
             /* Special tokens with equal text: each of them will do. */
             VEC(expr *) same = {0};
             for (uint32_t t = symbols[i++] - SYM_TOKEN; t != TRIE_NO_TOKEN; t = b->vocab->specials.next_same[t]) {
-                expr *e = expr_new(b, EXPR_TOKEN, 1);
-                e->u.id = t;
+                expr *e = expr_tokens(b, t, t);
                 vec_push(&b->w->mem, &same, e);
             }
             part = expr_choice(b, same.at, same.n);
@@ -340,7 +346,7 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         fsm_edge_add(f, from, at, at, to);
         return;
     case EXPR_TOKEN:
-        fsm_edge_add(f, from, SYM_TOKEN + e->u.id, SYM_TOKEN + e->u.id, to);
+        fsm_edge_add(f, from, SYM_TOKEN + e->u.tokens.lo, SYM_TOKEN + e->u.tokens.hi, to);
         return;
     case EXPR_FSM:
         fsm_insert(f, e->u.automaton, from, to);
@@ -447,6 +453,10 @@ void builder_finish(builder *b, int code) {
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind != RULE_PLAIN) continue;
         assert(rule->body != NULL);
+        if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
+            rule->automaton = rule->body->u.automaton;
+            continue;
+        }
         fsm *f = fsm_new(b->w);
         uint32_t end = fsm_state(f);
         f->final.at[end] = 1;
@@ -471,6 +481,7 @@ void builder_finish(builder *b, int code) {
             if (!b->rules.at[rule->repeated].productive) rule->max = 0;
             continue;
         }
+        if (rule->body->kind == EXPR_FSM && rule->automaton == rule->body->u.automaton) continue; /* as small as it gets */
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }

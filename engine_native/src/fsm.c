@@ -22,11 +22,13 @@ fsm *fsm_new(work *w) {
 
 uint32_t fsm_state(fsm *f) {
     work_charge(f->w, 1);
+    f->reduced = false;
     vec_push(&f->w->mem, &f->final, 0);
     return f->final.n - 1;
 }
 
 void fsm_edge_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    f->reduced = false;
     vec_push(&f->w->mem, &f->edges, (fsm_edge){from, lo, hi, to});
 }
 

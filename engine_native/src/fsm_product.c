@@ -90,6 +90,9 @@ static bool every_edge(void *ctx, const fsm_edge *e) {
 }
 
 fsm *fsm_reduce(fsm *f) {
-    fsm *trimmed = fsm_trim(f, every_edge, NULL);
-    return trimmed == NULL ? NULL : fsm_minimise(trimmed);
+    fsm *trimmed = f == NULL ? NULL : fsm_trim(f, every_edge, NULL);
+    if (trimmed == NULL) return NULL;
+    fsm *out = fsm_minimise(trimmed);
+    out->reduced = true;
+    return out;
 }

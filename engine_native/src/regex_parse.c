@@ -450,8 +450,7 @@ static regex_node *read_escaped(reader *r) {
 
 static regex_node *read_choice(reader *r);
 
-static void skip_comment(reader *r) {
-    size_t start = r->at;
+static void skip_comment(reader *r, size_t start) {
     while (more(r) && peek(r) != ')') r->at++;
     if (!take(r, ')')) bad_at(r, start, STE_ERR_SYNTAX, "a comment is not closed");
 }
@@ -533,7 +532,7 @@ static regex_node *read_extension(reader *r, size_t start) {
         bool negative = r->s[r->at++] == '!';
         return regex_look(r->mem, group_body(r, start), false, negative);
     case '#':
-        skip_comment(r);
+        skip_comment(r, start);
         return NULL;
     case '>':
         bad_at(r, start, STE_ERR_UNSUPPORTED, "atomic groups are not supported");

@@ -66,6 +66,9 @@ bool unicode_property(arena *mem, const char *text, size_t n, cp_set *out) {
         if (is_one_of(name, "gc", "generalcategory")) return add_named(mem, 'g', value, out);
         if (is_one_of(name, "sc", "script")) return add_named(mem, 's', value, out);
         if (is_one_of(name, "scx", "scriptextensions")) return add_named(mem, 'x', value, out);
+        if (is_one_of(name, "gcb", "graphemeclusterbreak")) return add_named(mem, 'c', value, out);
+        if (is_one_of(name, "wb", "wordbreak")) return add_named(mem, 'w', value, out);
+        if (is_one_of(name, "sb", "sentencebreak")) return add_named(mem, 'n', value, out);
         return false;
     }
     if (strcmp(name, "any") == 0) {

@@ -6,6 +6,7 @@
  * without separators, and begin with their kind:
  *
  *   g: general category   s: Script   x: Script_Extensions   b: binary property
+ *   c: w: n: Grapheme_Cluster_Break, Word_Break, Sentence_Break
  *
  * Case folding is cycles: a letter -> the next one that folds to the same, as
  * runs of letters with the same distance to their next. */

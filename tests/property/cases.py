@@ -84,7 +84,19 @@ class Case:
             frozenset(number[token] for token in kept if token in self.tokens.special),
             frozenset(number[token] for token in kept if token in self.tokens.stop),
         )
-        return replace(self, tokens=tokens)
+        described = self.described
+        if not isinstance(described, OracleGrammar):
+            described = structural_tag.with_token_ids(described, number.get)
+        return replace(self, described=described, tokens=tokens)
+
+
+def over(case: Case, tokens: TokenList) -> Case:
+    """The case over another vocabulary. Tokens that it names as units have bytes; empty ones match nothing."""
+    described = case.described
+    usable = [token for token in range(tokens.size) if tokens.tokens[token]] or [0]
+    if not isinstance(described, OracleGrammar):
+        described = structural_tag.with_token_ids(described, lambda token: usable[token % len(usable)])
+    return replace(case, described=described, tokens=tokens)
 
 
 def with_single_bytes(case: Case) -> Case:
@@ -104,7 +116,8 @@ def draw(kind: Kind, seed: int) -> Case:
         return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar))
     alphabet = draw_tag_alphabet(rng)
     node = draw_node(rng, alphabet, Shapes())
-    return Case(kind, seed, node, draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node)))
+    tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
+    return over(Case(kind, seed, node, tokens), tokens)
 
 
 def fill(matcher: Matcher, size: int) -> tuple[frozenset[int], bool]:
