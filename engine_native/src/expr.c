@@ -183,6 +183,15 @@ expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi) {
     return e;
 }
 
+expr *expr_once(builder *b, uint32_t which) {
+    assert(which <= MAX_ONCE);
+    expr *e = expr_new(b, EXPR_ONCE, 1);
+    e->u.id = which;
+    return e;
+}
+
+expr *expr_required(builder *b) { return expr_once(b, MAX_ONCE); }
+
 uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols) {
     const uint8_t *s = bytes;
     uint32_t *out = arena_alloc(&b->w->mem, n + 1, sizeof *out), k = 0;
@@ -362,6 +371,10 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         return;
     case EXPR_RULE:
         at = SYM_RULE + aliased(b, e->u.id);
+        fsm_edge_add(f, from, at, at, to);
+        return;
+    case EXPR_ONCE:
+        at = e->u.id == MAX_ONCE ? SYM_REQUIRED : SYM_ONCE + e->u.id;
         fsm_edge_add(f, from, at, at, to);
         return;
     case EXPR_TOKEN:

@@ -40,6 +40,7 @@ typedef enum expr_kind {
     EXPR_REPEAT,
     EXPR_RULE,
     EXPR_TOKEN,
+    EXPR_ONCE,
     EXPR_FSM,
     EXPR_DISPATCH,
 } expr_kind;
@@ -56,7 +57,7 @@ struct expr {
             expr *body;
             uint32_t min, max;
         } repeat;
-        uint32_t id;                     /* RULE number */
+        uint32_t id;                     /* RULE number; ONCE: MAX_ONCE is SYM_REQUIRED */
         struct {
             uint32_t lo, hi;             /* TOKEN: any one of these ids */
         } tokens;
@@ -80,6 +81,7 @@ typedef struct draft_rule {
     uint32_t min, max;  /* REPEAT */
     uint32_t repeated;  /* REPEAT: the rule that is repeated */
     struct rule *named; /* NAMED: the store's rule */
+    uint64_t required;  /* PLAIN: the onces that SYM_REQUIRED wants, a bit each */
     fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
     bool productive, nullable;
 } draft_rule;
@@ -131,6 +133,10 @@ expr *expr_text(builder *b, const char *text); /* zero-terminated bytes */
 expr *expr_literal(builder *b, const void *bytes, size_t n);
 /* One token of lo..hi, whatever its bytes. */
 expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi);
+/* Nothing, but only once in a match of the rule that this expression stands in (not of one inside it); and
+ * nothing, but only after those that the rule requires (draft_rule.required). */
+expr *expr_once(builder *b, uint32_t which);
+expr *expr_required(builder *b);
 expr *expr_class(builder *b, const cp_range *ranges, uint32_t n);
 expr *expr_sequence(builder *b, expr *const *parts, uint32_t n);
 expr *expr_pair(builder *b, expr *first, expr *second);

@@ -257,7 +257,7 @@ static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
     if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
     uint32_t to = intern_subset(d);
     fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
-    if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && !sym_is_rule(lo))
+    if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && sym_has_ranges(lo))
         back->hi = hi;
     else
         fsm_edge_add(d->out, id, lo, hi, to);
@@ -514,7 +514,7 @@ static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
     for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
         fsm_edge g = f->edges.at[e];
         fsm_edge *back = m->signature.n > base ? &m->signature.at[m->signature.n - 1] : NULL;
-        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
+        if (back != NULL && back->to == m->class[g.to] && back->hi + 1 == g.lo && sym_has_ranges(g.lo))
             back->hi = g.hi;
         else
             vec_push(mem, &m->signature, (fsm_edge){0, g.lo, g.hi, m->class[g.to]});
@@ -599,7 +599,7 @@ static fsm *quotient(merger *m, uint32_t n_classes) {
                 queue[tail++] = k;
             }
             fsm_edge *back = out->edges.n > base ? &out->edges.at[out->edges.n - 1] : NULL;
-            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && !sym_is_rule(g.lo))
+            if (back != NULL && back->to == number[k] - 1 && back->hi + 1 == g.lo && sym_has_ranges(g.lo))
                 back->hi = g.hi;
             else
                 fsm_edge_add(out, from, g.lo, g.hi, number[k] - 1);

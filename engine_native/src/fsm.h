@@ -6,6 +6,8 @@
  *   0 .. 255                     a byte (or, in automata over text, a code point)
  *   SYM_RULE  + rule number      a reference to a rule of this compile
  *   SYM_TOKEN + token id         one token as a unit
+ *   SYM_ONCE  + i                nothing, but only once in a match of the rule (i < MAX_ONCE)
+ *   SYM_REQUIRED                 nothing, but only after the required ones of these
  *
  * An fsm is first nondeterministic: states, range edges, empty edges.
  * fsm_determinise makes an equivalent one without empty edges; when the subset
@@ -21,9 +23,15 @@
 
 #define SYM_RULE UINT32_C(0x20000000)
 #define SYM_TOKEN UINT32_C(0x40000000)
+#define SYM_ONCE UINT32_C(0x60000000)
+#define SYM_REQUIRED (SYM_ONCE + 0x10000)
+#define MAX_ONCE 62
 
 static inline bool sym_is_rule(uint32_t s) { return s >= SYM_RULE && s < SYM_TOKEN; }
-static inline bool sym_is_token(uint32_t s) { return s >= SYM_TOKEN; }
+static inline bool sym_is_token(uint32_t s) { return s >= SYM_TOKEN && s < SYM_ONCE; }
+static inline bool sym_is_once(uint32_t s) { return s >= SYM_ONCE; }
+/* Ranges of these symbols may be put together. */
+static inline bool sym_has_ranges(uint32_t s) { return !sym_is_rule(s) && !sym_is_once(s); }
 
 /* What a compile may use. */
 typedef struct work {

@@ -399,7 +399,7 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
     store *s = w->s;
     const trie *t = &s->vocab->ordinary;
     local_part near;
-    if (!local_of(w->u, (item){home, s->top, 0}, w->want_exits, &near) || !make_dense(w)) return false;
+    if (!local_of(w->u, (item){home, s->top, at->scan[0].reg}, w->want_exits, &near) || !make_dense(w)) return false;
     row_write(s, near.row, w->words);
     for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].lo);
     near_frame *frames = store_alloc(s, w->depth * sizeof *frames);

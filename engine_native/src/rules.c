@@ -171,7 +171,7 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
     if (r->kind == RULE_REPEAT)
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
-    h = hash_mix(h, fsm_size(f));
+    h = hash_mix(hash_mix(h, fsm_size(f)), r->required);
     h = hash_bytes(f->final.at, fsm_size(f), h);
     for (uint32_t e = 0; e < f->edges.n; e++) {
         fsm_edge g = f->edges.at[e];
@@ -197,22 +197,28 @@ static bool same_reference(interner *in, pairing *p, uint32_t to, rule *r) {
     return true;
 }
 
+static uint32_t once_number(uint32_t symbol) { return symbol == SYM_REQUIRED ? MAX_ONCE : symbol - SYM_ONCE; }
+
 static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     const draft_rule *d = &in->b->rules.at[i];
     if (d->kind != r->kind || d->nullable != r->nullable) return false;
     if (d->kind == RULE_REPEAT)
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
-    if (fsm_size(f) != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens) return false;
+    if (fsm_size(f) != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
+    if (d->required != r->required) return false;
     for (uint32_t s = 0; s < r->n_states; s++) {
         const state *st = &r->states[s];
         if ((f->final.at[s] != 0) != st->final) return false;
-        if (f->first[s + 1] - f->first[s] != st->n_bytes + st->n_rules + st->n_tokens) return false;
-        uint32_t nb = 0, nr = 0, nt = 0;
+        if (f->first[s + 1] - f->first[s] != st->n_bytes + st->n_rules + st->n_tokens + st->n_onces) return false;
+        uint32_t nb = 0, nr = 0, nt = 0, no = 0;
         for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
             fsm_edge g = f->edges.at[e];
             const state *to;
-            if (sym_is_token(g.lo)) {
+            if (sym_is_once(g.lo)) {
+                if (no == st->n_onces || st->onces[no].which != once_number(g.lo)) return false;
+                to = st->onces[no++].to;
+            } else if (sym_is_token(g.lo)) {
                 if (nt == st->n_tokens || st->tokens[nt].lo != g.lo - SYM_TOKEN || st->tokens[nt].hi != g.hi - SYM_TOKEN) return false;
                 to = st->tokens[nt++].to;
             } else if (sym_is_rule(g.lo)) {
@@ -248,19 +254,21 @@ static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 static rule *rule_allocate(interner *in, uint32_t i) {
     const draft_rule *d = &in->b->rules.at[i];
     const fsm *f = in->nodes[i].automaton;
-    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0;
+    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0;
     if (d->kind == RULE_PLAIN) {
         n_states = fsm_size(f);
         for (uint32_t e = 0; e < f->edges.n; e++) {
             n_rules += sym_is_rule(f->edges.at[e].lo);
             n_tokens += sym_is_token(f->edges.at[e].lo);
+            n_onces += sym_is_once(f->edges.at[e].lo);
         }
-        n_bytes = f->edges.n - n_rules - n_tokens;
+        n_bytes = f->edges.n - n_rules - n_tokens - n_onces;
     }
     size_t states_at = align8(sizeof(rule)), bytes_at = states_at + align8(n_states * sizeof(state));
     size_t rules_at = bytes_at + align8(n_bytes * sizeof(byte_edge));
     size_t tokens_at = rules_at + align8(n_rules * sizeof(rule_edge));
-    size_t size = tokens_at + align8(n_tokens * sizeof(token_edge));
+    size_t onces_at = tokens_at + align8(n_tokens * sizeof(token_edge));
+    size_t size = onces_at + align8(n_onces * sizeof(once_edge));
     rule *r = store_alloc(in->s, size);
     if (r == NULL) return NULL;
     r->memory = size;
@@ -272,6 +280,9 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->n_bytes = n_bytes;
     r->n_rules = n_rules;
     r->n_tokens = n_tokens;
+    r->onces = (once_edge *)(void *)((char *)r + onces_at);
+    r->n_onces = n_onces;
+    r->required = d->required;
     r->kind = d->kind;
     r->min = d->min;
     r->max = d->max;
@@ -288,17 +299,21 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
         return;
     }
     const fsm *f = in->nodes[i].automaton;
-    uint32_t nb = 0, nr = 0, nt = 0;
+    uint32_t nb = 0, nr = 0, nt = 0, no = 0;
     for (uint32_t s = 0; s < r->n_states; s++) {
         state *st = &r->states[s];
         st->bytes = r->bytes + nb;
         st->rules = r->rules + nr;
         st->tokens = r->tokens + nt;
+        st->onces = r->onces + no;
         st->final = f->final.at[s] != 0;
         st->last = st->final && f->first[s] == f->first[s + 1];
         for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
             fsm_edge g = f->edges.at[e];
-            if (sym_is_token(g.lo)) {
+            if (sym_is_once(g.lo)) {
+                r->onces[no++] = (once_edge){&r->states[g.to], once_number(g.lo)};
+                st->n_onces++;
+            } else if (sym_is_token(g.lo)) {
                 r->tokens[nt++] = (token_edge){&r->states[g.to], g.lo - SYM_TOKEN, g.hi - SYM_TOKEN};
                 st->n_tokens++;
             } else if (sym_is_rule(g.lo)) {
@@ -309,6 +324,29 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
                 st->n_bytes++;
                 byteset_add_range(&st->allow, g.lo, g.hi);
             }
+        }
+    }
+}
+
+/* What can be passed next from each state, from the ends of the edges back until nothing changes. */
+static void find_ahead(rule *r) {
+    for (bool changed = r->n_onces != 0; changed;) {
+        changed = false;
+        for (uint32_t s = r->n_states; s-- > 0;) {
+            state *st = &r->states[s];
+            uint64_t ahead = 0;
+            bool ends = st->final;
+            for (uint32_t e = 0; e < st->n_onces; e++) {
+                const once_edge *once = &st->onces[e];
+                ahead |= once->which < MAX_ONCE ? UINT64_C(1) << once->which : once->to->ahead;
+                ends = ends || (once->which == MAX_ONCE && once->to->ends);
+            }
+            for (uint32_t e = 0; e < st->n_bytes; e++) ahead |= st->bytes[e].to->ahead, ends = ends || st->bytes[e].to->ends;
+            for (uint32_t e = 0; e < st->n_rules; e++) ahead |= st->rules[e].to->ahead, ends = ends || st->rules[e].to->ends;
+            for (uint32_t e = 0; e < st->n_tokens; e++) ahead |= st->tokens[e].to->ahead, ends = ends || st->tokens[e].to->ends;
+            changed = changed || ahead != st->ahead || ends != st->ends;
+            st->ahead = ahead;
+            st->ends = ends;
         }
     }
 }
@@ -332,6 +370,7 @@ static bool create(interner *in) {
     for (uint32_t k = 0; k < n; k++) {
         rule *r = in->nodes[in->members.at[k]].done;
         rule_fill(in, in->members.at[k], r);
+        find_ahead(r);
         void **slot = &in->s->rules.slots[r->hash & (in->s->rules.size - 1)];
         r->chain = *slot;
         *slot = r;

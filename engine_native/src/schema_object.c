@@ -3,6 +3,7 @@
 #include "schema_object.h"
 
 #define MAX_UNORDERED 8
+#define MOST_IN_STATES 2 /* where nothing but the keys themselves has to be remembered, more of them are onces */
 #define MAX_GRID 256        /* positions when chains of declared keys are interleaved */
 #define MAX_PRODUCT 1024    /* positions * sets of clauses * sets of unordered keys */
 #define MAX_COUNT 3000
@@ -70,7 +71,10 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     begin_entry *e = find_begin(o, (begin_entry){number, value->u.id, to, UINT32_MAX});
     if (e->at != UINT32_MAX) return e->at;
     uint32_t at = e->at = fsm_state(o->f);
-    expr *pair = expr_sequence(b, (expr *[]){m->spelled, o->c->space.colon, value}, 3);
+    expr *key = m->spelled;
+    if (o->unordered_once && number >= o->n_ordered && number < o->members.n)
+        key = expr_pair(b, key, expr_once(b, number - o->n_ordered));
+    expr *pair = expr_sequence(b, (expr *[]){key, o->c->space.colon, value}, 3);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
@@ -193,7 +197,7 @@ static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1)
 static bool complete(const object_builder *o, const object_state *s) {
     uint32_t done = s->done;
     if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
-    for (uint32_t i = o->n_ordered; i < o->members.n; i++) {
+    for (uint32_t i = o->n_ordered; i < o->members.n && !o->unordered_once; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
@@ -208,10 +212,9 @@ static void expand_state(object_builder *o, uint32_t index) {
     object_state s = o->states.at[index];
     uint32_t at = o->number.at[index];
     if (complete(o, &s)) {
-        if (s.count == 0)
-            fsm_edge_add(o->f, at, '}', '}', o->end);
-        else
-            expr_build(o->c->b, expr_pair(o->c->b, o->c->space.inside, expr_text(o->c->b, "}")), o->f, at, o->end);
+        builder *b = o->c->b;
+        expr *close = s.count == 0 ? expr_text(b, "}") : expr_pair(b, o->c->space.inside, expr_text(b, "}"));
+        expr_build(b, o->unordered_once ? expr_pair(b, expr_required(b), close) : close, o->f, at, o->end);
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
@@ -232,10 +235,10 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (s.position != o->last_position) return;
     for (uint32_t i = o->n_ordered; i < o->members.n && !full; i++) {
         const member *m = &o->members.at[i];
-        if ((s.seen & bit_of(o, i)) != 0 || literals_are_never(&m->literals)) continue;
+        if ((!o->unordered_once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
         if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
         object_state next = to;
-        next.seen |= bit_of(o, i);
+        if (!o->unordered_once) next.seen |= bit_of(o, i);
         add_versions(o, i, m, open, next);
     }
     for (uint32_t i = 0; i < o->regions.n && !full; i++) {
@@ -252,7 +255,11 @@ static expr *lower_states(object_builder *o) {
     o->separator = o->c->space.comma;
     expr_build(b, expr_pair(b, expr_text(b, "{"), o->c->space.inside), o->f, o->f->start, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
-    return expr_fsm(b, o->f);
+    if (!o->unordered_once) return expr_fsm(b, o->f);
+    uint32_t rule = rule_of(b, expr_fsm(b, o->f));
+    for (uint32_t i = o->n_ordered; i < o->members.n; i++)
+        if (o->members.at[i].required) b->rules.at[rule].required |= UINT64_C(1) << (i - o->n_ordered);
+    return expr_rule(b, rule);
 }
 
 /* A map: no known keys, so members are alike and a repeat counts them. */
@@ -319,10 +326,13 @@ static void order_members(object_builder *o) {
         i = to;
     }
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
+    bool only_keys = o->clauses == 0 && o->count_cap == 1;
+    o->unordered_once = only_keys && unordered > MOST_IN_STATES && unordered <= MAX_ONCE;
+    if (o->unordered_once) most = unordered;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     if (o->c->any_order && most < unordered)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
-                    "property_order \"any\" is supported for up to %u named keys here, not %u", most, unordered);
+                    "property_order \"any\" is supported for up to %u named keys here, not %u", only_keys ? MAX_ONCE : most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
         if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
@@ -334,7 +344,7 @@ static void order_members(object_builder *o) {
         }
     }
     for (uint32_t k = 0; k < o->n_chains; k++) o->last_position += o->stride[k] * o->chain_n[k];
-    o->pairs_are_rules = (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
+    o->pairs_are_rules = !o->unordered_once && (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
                          ((uint64_t)(o->last_position + 1) * states << (sorted.n - o->n_ordered)) > INLINE_STATES;
 }
 

@@ -141,7 +141,7 @@ static bool has_room(closure *c) {
 static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
     closure *c = s->closure;
     item it = {st, origin, reg};
-    if (!charge(c)) return;
+    if (item_dead(st, reg) || !charge(c)) return;
     if (c->n_items <= LINEAR) {
         for (uint32_t i = 0; i < c->n_items; i++)
             if (item_equal(&c->items[i], &it)) return;
@@ -305,6 +305,12 @@ static void visit(store *s, item it) {
         wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
         if (e.rule->nullable) add_item(s, e.to, it.reg, it.origin);
     }
+    for (uint32_t i = 0; i < st->n_onces; i++) {
+        once_edge e = st->onces[i];
+        uint64_t passed = e.which == MAX_ONCE ? 0 : UINT64_C(1) << e.which;
+        if (e.which == MAX_ONCE ? (st->rule->required & ~it.reg) == 0 : (it.reg & passed) == 0)
+            add_item(s, e.to, it.reg | passed, it.origin);
+    }
 }
 
 static int compare_ptr(const void *a, const void *b) {
@@ -339,6 +345,18 @@ static void add_scan(store *s, item it) {
     closure *c = s->closure;
     c->scan = reserve(s, c, c->scan, c->n_scan, &c->cap_scan, sizeof *c->scan);
     if (!c->failed) c->scan[c->n_scan++] = it;
+}
+
+/* The bytes that an item may go on with. */
+static void add_allowed(byteset *allow, const item *it) {
+    if (it->state->rule->n_onces == 0) {
+        byteset_or(allow, &it->state->allow);
+        return;
+    }
+    for (uint32_t e = 0; e < it->state->n_bytes; e++) {
+        const byte_edge *edge = &it->state->bytes[e];
+        if (!item_dead(edge->to, it->reg)) byteset_add_range(allow, edge->lo, edge->hi);
+    }
 }
 
 static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
@@ -382,7 +400,7 @@ static set *closure_intern(store *s) {
     if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
     if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
     for (uint32_t i = 0; i < n_scan; i++) {
-        byteset_or(&out->allow, &out->scan[i].state->allow);
+        add_allowed(&out->allow, &out->scan[i]);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
         if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & (SET_REGISTERS | SET_OPEN);
     }
@@ -499,13 +517,15 @@ done:
     return out;
 }
 
-static bool edge_has(const token_edge *e, uint32_t token) { return e->lo <= token && token <= e->hi; }
+static bool edge_has(const token_edge *e, uint64_t reg, uint32_t token) {
+    return e->lo <= token && token <= e->hi && !item_dead(e->to, reg);
+}
 
 bool set_has_token(const set *from, uint32_t token) {
     if ((from->flags & SET_TOKENS) == 0) return false;
     for (uint32_t i = 0; i < from->n_scan; i++)
         for (uint32_t e = 0; e < from->scan[i].state->n_tokens; e++)
-            if (edge_has(&from->scan[i].state->tokens[e], token)) return true;
+            if (edge_has(&from->scan[i].state->tokens[e], from->scan[i].reg, token)) return true;
     return false;
 }
 
@@ -516,7 +536,7 @@ set *set_step_token(use *u, set *from, uint32_t token) {
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
         for (uint32_t e = 0; e < it->state->n_tokens; e++)
-            if (edge_has(&it->state->tokens[e], token))
+            if (edge_has(&it->state->tokens[e], it->reg, token))
                 add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
     }
     set *out = closure_run(s);

@@ -67,12 +67,21 @@ typedef struct token_edge {
     uint32_t lo, hi; /* token ids */
 } token_edge;
 
+/* Passed without consuming anything; see expr_once. */
+typedef struct once_edge {
+    state *to;
+    uint32_t which; /* MAX_ONCE: wants the rule's required ones */
+} once_edge;
+
 struct state {
     rule *rule;
     byte_edge *bytes;
     rule_edge *rules;
     token_edge *tokens;
-    uint32_t n_bytes, n_rules, n_tokens;
+    once_edge *onces;
+    uint32_t n_bytes, n_rules, n_tokens, n_onces;
+    uint64_t ahead; /* in a rule with onces: those that can be the next */
+    bool ends;      /* ... and whether the rule can end before another one */
     bool final;
     bool last;     /* final and without edges: it can only complete its rule */
     byteset allow;
@@ -83,7 +92,8 @@ struct rule {
     rule *chain;         /* next in the table */
     state *states;       /* the first is the start; a repeat has one */
     uint32_t n_states;
-    uint32_t n_bytes, n_rules, n_tokens; /* edges of all states */
+    uint32_t n_bytes, n_rules, n_tokens, n_onces; /* edges of all states */
+    uint64_t required;   /* onces that must have been passed */
     bool nullable;
     bool mark;           /* during a collection */
     rule_kind kind;
@@ -95,11 +105,18 @@ struct rule {
     byte_edge *bytes;
     rule_edge *rules;
     token_edge *tokens;
+    once_edge *onces;
     /* Scratch of one closure, valid if stamp is the closure's number; under `grow`. */
     uint64_t stamp;
     uint32_t waiters;    /* head of a list in the closure, + 1 */
     bool predicted;
 };
+
+/* Where a rule has onces, reg is the set of those that have been passed: an item is *dead*, and not in any set, if
+ * none of those ahead is left and the rule cannot end. */
+static inline bool item_dead(const state *st, uint64_t reg) {
+    return st->rule->n_onces != 0 && (st->ahead & ~reg) == 0 && !(st->ends && (st->rule->required & ~reg) == 0);
+}
 
 typedef struct item {
     const state *state;

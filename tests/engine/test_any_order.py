@@ -1,0 +1,136 @@
+"""``property_order="any"``: every order of keys, each key once, the required ones there."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from engine_native import Compiler, Grammar, Matcher, UnsupportedSchemaError, Vocabulary
+from tests.engine.vocabularies import accepts, byte_vocabulary
+
+WORDS = ["a", "ab", "abc", "name", "nam", "names", "é", "x y", "count", "id", "items", "on", "q", "r", "s", "t", "u"]
+ROUNDS = 25
+
+
+def _schema(rng: random.Random, keys: int) -> dict[str, Any]:
+    names = rng.sample(WORDS, min(keys, len(WORDS)))
+    names += [f"key{i}" for i in range(keys - len(names))]
+    values = [
+        {"type": "integer"},
+        {"type": "boolean"},
+        {"enum": ["a", "ab"]},
+        {"type": "array", "items": {"type": "null"}},
+    ]
+    schema: dict[str, Any] = {"type": "object", "properties": {name: rng.choice(values) for name in names}}
+    if rng.random() < 0.7:
+        schema["required"] = rng.sample(names, rng.randint(0, min(4, keys))) + ["other"] * (rng.random() < 0.2)
+    if rng.random() < 0.6 and "other" not in schema.get("required", ()):
+        schema["additionalProperties"] = rng.choice([False, {"type": "null"}])
+    return schema
+
+
+def _value(rng: random.Random, schema: dict[str, Any], key: str) -> object:
+    known = schema["properties"].get(key, schema.get("additionalProperties", True))
+    choices: list[object] = [1, True, "ab", "a", [None], None]
+    good = [value for value in choices if Draft202012Validator(known).is_valid(value)]
+    return rng.choice(good) if good and rng.random() < 0.97 else rng.choice(choices)
+
+
+def _members(rng: random.Random, schema: dict[str, Any]) -> list[tuple[str, object]]:
+    names = list(schema["properties"])
+    keys = rng.sample(names, rng.randint(0, len(names)))
+    if rng.random() < 0.8:
+        keys += [key for key in schema.get("required", ()) if key not in keys]
+    if rng.random() < 0.3:
+        keys.append(rng.choice(["zz", "other", "nameless", "abcd"]))
+    if rng.random() < 0.2 and keys:
+        keys.append(rng.choice(keys))
+    rng.shuffle(keys)
+    return [(key, _value(rng, schema, key)) for key in keys]
+
+
+def _compile(schema: dict[str, Any], vocabulary: Vocabulary) -> Grammar:
+    return Compiler(vocabulary).compile_json_schema(schema, property_order="any")
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3, 4, 8, 9, 17, 40, 61])
+def test_object_accepts_every_order_and_no_key_twice(keys: int) -> None:
+    verdicts = set()
+    for seed in range(ROUNDS):
+        rng = random.Random(f"{keys} {seed}")
+        schema = _schema(rng, keys)
+        grammar = _compile(schema, byte_vocabulary())
+        for _ in range(20):
+            members = _members(rng, schema)
+            named = [key for key, _ in members if key in schema["properties"] or key in schema.get("required", ())]
+            valid = len(set(named)) == len(named) and Draft202012Validator(schema).is_valid(dict(members))
+            text = "{" + ", ".join(f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v)}" for k, v in members) + "}"
+            undeclared = [key for key, _ in members if key not in named]
+            if len(set(undeclared)) < len(undeclared):
+                continue
+            assert accepts(Matcher(grammar), text) == valid, (seed, schema, text)
+            verdicts.add(valid)
+    assert verdicts == {True, False}
+
+
+def _pieces() -> Vocabulary:
+    """Bytes, and tokens that run across keys, quotes and commas."""
+    words = [f'"{word}"' for word in WORDS] + [f'{word}": ' for word in WORDS] + [f', "{word}' for word in WORDS]
+    words += ['", "', '"}', "}}", ': 1, "', "1,", ' "', "na", "me", "ke", "y1", "abcd", "zz", '":', "null", "true, "]
+    return Vocabulary(
+        [bytes([byte]) for byte in range(256)] + [word.encode() for word in words] + [b"</s>"],
+        stop_token_ids=[256 + len(words)],
+    )
+
+
+@pytest.mark.parametrize("keys", [3, 5, 12, 30])
+def test_mask_is_what_is_accepted_along_random_objects(keys: int) -> None:
+    vocabulary = _pieces()
+    row = np.zeros((vocabulary.vocab_size + 31) // 32, dtype=np.int32)
+    for seed in range(8):
+        rng = random.Random(f"mask {keys} {seed}")
+        schema = _schema(rng, keys)
+        grammar = _compile({"type": "array", "items": schema}, vocabulary)
+        matcher = Matcher(grammar)
+        for _ in range(60):
+            matcher.fill_bitmask(row)
+            allowed = [t for t in range(vocabulary.vocab_size) if row[t // 32] >> (t % 32) & 1]
+            assert allowed == [t for t in range(vocabulary.vocab_size) if matcher.fork().accept_token(t)], (
+                seed,
+                schema,
+            )
+            assert allowed
+            long = [token for token in allowed if token >= 256]
+            assert matcher.accept_token(rng.choice(long if long and rng.random() < 0.5 else allowed))
+            if matcher.is_terminated():
+                break
+
+
+def test_last_key_leaves_only_the_end() -> None:
+    schema = {"type": "object", "properties": {k: {"type": "null"} for k in "abcd"}, "additionalProperties": False}
+    grammar = Compiler(byte_vocabulary()).compile_json_schema(schema, property_order="any", whitespace="none")
+    matcher = Matcher(grammar)
+
+    assert matcher.accept_bytes(b'{"c":null,"a":null,"d":null')
+    assert not matcher.accept_bytes(b',"a')
+    assert matcher.accept_bytes(b",")
+    assert matcher.forced_bytes() == b'"b":null}'
+
+
+def test_more_keys_than_can_be_remembered_are_refused() -> None:
+    schema = {"type": "object", "properties": {f"k{i}": {"type": "null"} for i in range(63)}}
+    with pytest.raises(UnsupportedSchemaError, match="up to 62 named keys here, not 63"):
+        _compile(schema, byte_vocabulary())
+
+
+def test_token_budget_for_any_order_is_refused_and_changes_nothing() -> None:
+    schema = {"type": "object", "properties": {k: {"type": "null"} for k in "abcd"}}
+    matcher = Matcher(_compile(schema, byte_vocabulary()))
+    with pytest.raises(UnsupportedSchemaError, match="any order"):
+        matcher.set_token_budget(100)
+    assert matcher.accept_bytes(b"{}")
