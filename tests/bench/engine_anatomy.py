@@ -231,6 +231,7 @@ PARTS = {  # functions that callers in other files call, so no compiler inlines 
     "walk_subtree": "walk the trie, steps included",
     "row_intern": "intern rows of bits",
     "row_write": "write the row out",
+    "store_alloc": "allocate memory",
 }
 
 
