@@ -80,8 +80,8 @@ typedef struct ste_limits {
     uint64_t states;         /* automaton states built for one grammar; default 4,000,000 */
     uint64_t compile_bytes;  /* working memory of one compile; default 1 GiB */
     double compile_seconds;  /* wall time of one compile; default 10 */
-    uint32_t set_items;      /* items of one parser state, made by ambiguity; default 50,000 */
-    uint64_t match_items;    /* items added to parser states that no one made before; default 50,000,000 ... */
+    uint32_t set_items;      /* items and waiters of one parser state; ambiguity multiplies them; default 50,000 */
+    uint64_t match_items;    /* items and waiters looked at to make parser states; default 50,000,000 ... */
     uint32_t match_items_per_token; /* ... of which each accepted token gives this many back; default 500,000 */
     uint64_t matcher_bytes;  /* parser states kept for rollback; default 256 MiB */
 } ste_limits;
@@ -199,7 +199,9 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *matcher, const int64_t *tokens,
                                     const int64_t *next_sibling, uint32_t n_nodes, uint32_t *bitmask,
                                     uint32_t n_words);
 
-/* rows[i] (NULL: i) is the row of matchers[i] in bitmask, whose rows are n_words apart. */
+/* rows[i] (NULL: i) is the row of matchers[i] in bitmask, whose rows are n_words apart.  A matcher for which
+ * memory runs out fails by itself, as at a limit.  On an error, offset is the number of the matcher; the rows
+ * before it are written. */
 int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, uint32_t n_words,
                    const int64_t *rows, ste_error *err);
 

@@ -1,4 +1,4 @@
-/* base.h - status codes, error reports, the escape from a compile, checked sizes.
+/* base.h - error reports, the escape from a compile, hashes, the clock.
  *
  * Two ways to fail:
  *   fail()   fills the caller's ste_error and returns the code;

@@ -1,4 +1,7 @@
-/* bits.h - word operations on mask rows (inline; compilers vectorise them). */
+/* bits.h - word operations on mask rows, and sets of byte values (inline; compilers vectorise them).
+ *
+ * A row is an array of 32-bit words as ste.h describes; the caller knows how
+ * many.  Nothing here checks a bound. */
 #ifndef STE_BITS_H
 #define STE_BITS_H
 

@@ -1,4 +1,7 @@
-/* cp_set.h - sets of code points, as lists of ranges. */
+/* cp_set.h - sets of code points, as lists of ranges.
+ *
+ * Ranges are added in any order; cp_set_normalise sorts and joins them in place,
+ * and cp_set_complement and cp_set_expr do that to the set they are given. */
 #ifndef STE_CP_SET_H
 #define STE_CP_SET_H
 

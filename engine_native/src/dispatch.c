@@ -10,7 +10,10 @@
  *
  * Special tokens are symbols of the alphabet and never free text: a state whose
  * suffix contains one may neither end the text nor be left in a way that drops
- * the token from the suffix. */
+ * the token from the suffix.
+ *
+ * Cost: a step of the trie for each byte of each pair that is reached; inside a
+ * character that is only the root and trie states that end inside one. */
 #include "expr.h"
 
 typedef struct ac_state {

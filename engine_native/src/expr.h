@@ -8,7 +8,7 @@
  *     -> references to rules that match nothing removed -> minimised
  *
  * A counted repeat that would be long when written out becomes a rule of its
- * own kind with bounds; the parser counts in a register (set.h).
+ * own kind with bounds; the parser counts in a register (set.c).
  * Recursion over expressions is bounded by limits.depth of the text. */
 #ifndef STE_EXPR_H
 #define STE_EXPR_H

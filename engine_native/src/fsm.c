@@ -1,4 +1,16 @@
-/* fsm.c - see fsm.h. */
+/* fsm.c - see fsm.h: edges by range, subset construction, trimming, minimisation.
+ *
+ * Determinise.  Subsets are interned; the edges of a subset come from one sweep
+ * over the ends of its members' ranges.  Cost: the edges looked at; past
+ * SUBSET_WORK, or four subsets a state and 2,000, fsm_determinise keeps the
+ * nondeterminism and fsm_determinise_fully leaves with STE_ERR_LIMIT.
+ *
+ * Minimise.  Strongly connected components are taken callees first.  A state
+ * outside cycles is equal to another exactly if its signature (final or not, and
+ * its edges with classes as targets) is, so one look is enough; within a
+ * component classes are refined until signatures agree.  A component of more
+ * than LARGE_COMPONENT states keeps the states where its cycles close apart:
+ * the result is equivalent, but may not be the smallest. */
 #include "fsm.h"
 
 #include "utf8.h"
@@ -279,7 +291,6 @@ typedef struct sweep {
     VEC(uint32_t) targets; /* of the active ones */
 } sweep;
 
-/* Its edges.  Returns what that cost: edges looked at. */
 static void gather_from(determiniser *d, const uint32_t *targets, uint32_t n) {
     d->gathered.n = 0;
     d->round++;
@@ -287,6 +298,7 @@ static void gather_from(determiniser *d, const uint32_t *targets, uint32_t n) {
     if (d->accepts_all != NULL) keep_accepting(d);
 }
 
+/* The edges of subset id.  Returns what that cost: edges looked at. */
 static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     arena *mem = &d->in->w->mem;
     subset s = d->subsets.at[id];

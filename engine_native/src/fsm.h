@@ -12,7 +12,7 @@
  * An fsm is first nondeterministic: states, range edges, empty edges.
  * fsm_determinise makes an equivalent one without empty edges; when the subset
  * construction would grow past its cap it keeps the nondeterminism and only
- * removes the empty edges (the parser copes, see set.h).  After fsm_index the
+ * removes the empty edges (the parser copes, see set.c).  After fsm_index the
  * edges are sorted by (from, lo) and first[s] .. first[s + 1] are those of s.
  *
  * All memory is the compile's arena. */

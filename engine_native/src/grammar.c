@@ -1,4 +1,13 @@
-/* grammar.c - compile: text -> front end -> builder -> interned rules; and the cache of whole texts. */
+/* grammar.c - compile: text -> front end -> builder -> interned rules; and the cache of whole texts.
+ *
+ * A text that was compiled before, with the same options, gives the same grammar:
+ * one hash and one comparison.  Else the work is done in an arena without any
+ * lock; only interning the rules takes `gate` (for reading) and `grow`, and the
+ * gate is kept until the grammar is on the store's list, where a collection sees
+ * its rules.
+ *
+ * Locks: the compiler's own for the texts, taken before `grow`, never inside the
+ * gate. */
 #include "front.h"
 #include "json_text.h"
 #include "matcher.h"

@@ -3,7 +3,9 @@
  * Nodes live in the compile's arena.  Each knows its parent and its key or
  * index there, so that an error can name its place as a JSON pointer (RFC 6901).
  * Strings are decoded to UTF-8; numbers keep their source text.  Of equal keys
- * in one object the last one counts.  A lone surrogate escape is an error. */
+ * in one object the last one counts.  A lone surrogate escape is an error.
+ * Depth is bounded by limits.depth, so whoever walks a tree may recurse.
+ * Cost: linear in the text; json_get and json_member look at every key. */
 #ifndef STE_JSON_H
 #define STE_JSON_H
 

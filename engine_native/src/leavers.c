@@ -5,9 +5,10 @@
  *
  *     whole  AND NOT containing[b] for each ASCII byte b that is not on it,
  *
- * and settles all of them at once.  The others are left to be walked.  They share few paths of the token trie, but those paths have many children
- * that need no look; so the paths alone are copied, once per set of characters,
- * and kept with the vocabulary: every JSON string loops on the same ones.
+ * and settles all of them at once.  The others are left to be walked.  They
+ * share few paths of the token trie, but those paths have many children that
+ * need no look; so the paths alone are copied, once per set of characters, and
+ * kept with the vocabulary: every JSON string loops on the same ones.
  *
  * Layout: pre-order, as trie.h.  A node is there if its path stays on the loop
  * until it and a leaver is at it or below: a byte that is not on the loop (the

@@ -8,7 +8,11 @@
  * A counted repeat of one character is a loop too once its bounds are set aside
  * (set_unbounded): a token of k loop characters then needs k repetitions.  One
  * that needs more than the bound leaves is refused, unless what follows the
- * repeat could take its last characters (mask.c looks). */
+ * repeat could take its last characters (mask.c looks).
+ *
+ * Cost, once per set: a step by each ASCII byte that the set takes and, if
+ * enough of them lead back to it, a step by each byte of longer characters;
+ * nothing for sets that take few bytes. */
 #include "store.h"
 
 /* From `at`, k more continuation bytes in lo..hi, then 0x80..0xBF, must lead back to `home`. */

@@ -1,4 +1,13 @@
-/* matcher.c - one sequence: argument checks, the entry flag, steps and rollback. */
+/* matcher.c - one sequence: argument checks, the entry flag, steps, rows, jumping forward, draft trees, batches.
+ *
+ * Every function enters the matcher (a second thread gets STE_ERR_BUSY), holds
+ * the store's gate for reading while it works, and, if it may have made sets,
+ * collects on its way out when the store is over its budget: no set is in hand
+ * then.  What a step finds is pushed only when all of it went well, so a failure
+ * leaves the matcher where it was, or failed.
+ *
+ * Cost: a token is a step (set_step) per byte; rollback and reset one pass over
+ * the steps dropped; fork a copy of the stack; a row see mask.c. */
 #include "matcher.h"
 
 static bool enter(ste_matcher *m) {

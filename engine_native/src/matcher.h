@@ -1,4 +1,15 @@
-/* matcher.h - grammars and matchers as the rest of the library sees them. */
+/* matcher.h - grammars and matchers as the rest of the library sees them.
+ *
+ * A grammar is a root rule and its notes; immutable.  A matcher is a stack of
+ * sets.  Both are on lists of the store, which is how a collection knows what is
+ * needed.
+ *
+ * Invariants of a matcher
+ *   H1  steps[0] is the set at the start of the text, steps[i] the set after i
+ *       steps; n_steps >= 1; the last one is where it stands;
+ *   H2  terminated: a stop token was the last step; failed: a limit or lack of
+ *       memory ended it.  In both nothing is accepted until a rollback or reset;
+ *   H3  busy is set while a thread is inside. */
 #ifndef STE_MATCHER_H
 #define STE_MATCHER_H
 

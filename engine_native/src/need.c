@@ -12,7 +12,8 @@
  * other (left recursion): their contexts are a small shortest path.
  *
  * Needs are kept in the measure, not in the set, and forgotten when sets are
- * collected. */
+ * collected.  Cost: one look-up for a known set; else its items and waiters, and
+ * those of its origins that are not known. */
 #include "budget.h"
 
 /* ---- measures ---- */

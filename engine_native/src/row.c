@@ -1,4 +1,16 @@
-/* row.c - equal mask rows are stored once; a row of few tokens as their list. */
+/* row.c - equal mask rows are stored once; a row of few tokens as their list.
+ *
+ * Layout: a row is a header and either its tokens, rising, or all words of the
+ * mask.  Which of the two depends on the number of tokens alone (row_few: at most
+ * ROW_FEW, and no more than an eighth of the words), so equal rows are equal
+ * bytes and one comparison confirms a hash.
+ *
+ * Invariants
+ *   M1  two different rows of a store differ;
+ *   M2  references counts who holds the row: sets, bands (budget.c), callers; at
+ *       0 it is gone.
+ *
+ * Cost of writing a row: a copy of all words, or clearing them and a bit per token. */
 #include "store.h"
 
 #define DENSE UINT32_MAX

@@ -13,7 +13,10 @@
  *      a hash collision costs a comparison, never a wrong rule.
  *
  * States are numbered breadth first with references ordered by hash, so the
- * order in which a front end created its rules rarely matters. */
+ * order in which a front end created its rules rarely matters.
+ *
+ * Cost: the edges of all rules, those of a cycle once in each round of step 2 (at
+ * most nine). */
 #include "store.h"
 
 typedef struct node {

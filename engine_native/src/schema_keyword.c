@@ -1,4 +1,8 @@
-/* schema_keyword.c - what one node says by its own keywords, in its dialect. */
+/* schema_keyword.c - what one node says by its own keywords, in its dialect.
+ *
+ * Also: which nodes are equal (schema_canonical: annotations aside, one node
+ * stands for all of them), and nodes that no text has, which the expansion of
+ * combinators and negations needs. */
 #include "decimal.h"
 #include "schema.h"
 

@@ -5,12 +5,12 @@
  * between here and the end: choices, constants, short patterns.
  *
  * Let k be the true distance of S.  It is *found* if every set less than k
- * tokens away from S is plain (no counters, no token edges, few items and
- * not too many tokens) and walking the trie in all of them looks at no more than MAX_LOOKS
- * nodes.  Otherwise the measure stands.  This keeps the measure consistent
- * (N2): if S is found at distance k, a token leads to a set at distance k - 1,
- * whose surroundings are part of those of S, so it is found as well.  Hence
- * also the search must not stop in the middle of a level. */
+ * tokens away from S is plain (no counters, no token edges, few items and not
+ * too many tokens) and walking the trie in all of them looks at no more than
+ * MAX_LOOKS nodes.  Otherwise the measure stands.  This keeps the measure
+ * consistent (N2): if S is found at distance k, a token leads to a set at
+ * distance k - 1, whose surroundings are part of those of S, so it is found as
+ * well.  Hence also the search must not stop in the middle of a level. */
 #include "budget.h"
 
 #define MAX_LOOKS 1024

@@ -7,7 +7,10 @@
  *   complete  an item in a final state wakes the waiters of its rule in its
  *             origin.  Rules that complete where they began are exactly the
  *             empty ones, which predict has dealt with.
- * Cost: linear in items and waiters made; every result is interned. */
+ * Cost: linear in items and waiters made; every result is interned.
+ *
+ * All of it works in one closure per store, so every function that makes a set
+ * holds `grow` meanwhile; a step that is remembered takes no lock (set_step). */
 #include "store.h"
 
 typedef struct waiter_node {

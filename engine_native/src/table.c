@@ -1,4 +1,8 @@
-/* table.c - a growing table of chained entries, each starting with {uint64_t hash; T *chain}. */
+/* table.c - a growing table of chained entries, each starting with {uint64_t hash; T *chain}.
+ *
+ * The size is 0 or a power of two, an entry is in the list of slot
+ * hash % size.  Callers find, insert and remove by themselves; this file only
+ * doubles the table once there are as many entries as slots. */
 #include "store.h"
 
 typedef struct entry {

@@ -1,6 +1,11 @@
 /* vocab.h - the token table: bytes of each token, special and stop marks, the
  * trie of ordinary tokens and the trie of special tokens' texts.
- * Immutable after ste_vocab_new but for the list of leavers; reference counted. */
+ * Immutable after ste_vocab_new but for the list of leavers, which only grows
+ * (compare and swap, no lock); reference counted.
+ *
+ * Size: the bytes, two tries (trie.h), 8 bytes per trie node for `classes`, and a
+ * mask row for each ASCII byte that occurs and for each of up to SHORT_CHARS
+ * lengths: 13 MB for 151,669 tokens. */
 #ifndef STE_VOCAB_H
 #define STE_VOCAB_H
 
