@@ -1,6 +1,8 @@
 /* matcher.c - one sequence: argument checks, the entry flag, steps and rollback. */
 #include "matcher.h"
 
+#include "capture.h"
+
 static bool enter(ste_matcher *m) {
     if (atomic_exchange_explicit(&m->busy, true, memory_order_acquire)) return false;
     pthread_rwlock_rdlock(&m->grammar->store->gate);
@@ -54,6 +56,7 @@ static void destroy(ste_matcher *m) {
     store *s = m->grammar->store;
     store_free(s, m->steps, m->cap_steps * sizeof *m->steps);
     store_free(s, m->stop, m->n_stop * sizeof *m->stop);
+    transcript_free(s, m->transcript);
     ste_grammar *g = m->grammar;
     store_free(s, m, sizeof *m);
     ste_grammar_free(g);
@@ -87,6 +90,10 @@ int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_m
         if (stop[i] >= s->vocab->size)
             return fail(err, STE_ERR_ARGUMENT, 0, "stop token %u outside the vocabulary of %u", stop[i], s->vocab->size);
     ste_matcher *m = matcher_make(g, stop, n_stop, 1);
+    if (m != NULL && g->captures && (m->transcript = transcript_new(s)) == NULL) {
+        destroy(m);
+        m = NULL;
+    }
     if (m == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
     pthread_rwlock_rdlock(&s->gate);
     m->use.code = STE_ERR_NO_MEMORY;
@@ -106,6 +113,11 @@ int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_m
 int ste_matcher_fork(ste_matcher *m, ste_matcher **out, ste_error *err) {
     if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
     ste_matcher *copy = matcher_make(m->grammar, m->stop, m->n_stop, m->n_steps);
+    if (copy != NULL && m->transcript != NULL &&
+        (copy->transcript = transcript_copy(m->grammar->store, m->transcript)) == NULL) {
+        destroy(copy);
+        copy = NULL;
+    }
     if (copy != NULL) {
         memcpy(copy->steps, m->steps, m->n_steps * sizeof *m->steps);
         copy->n_steps = m->n_steps;
@@ -140,6 +152,7 @@ int ste_matcher_reset(ste_matcher *m) {
     if (!enter(m)) return STE_ERR_BUSY;
     m->n_steps = 1;
     m->bytes = 0;
+    if (m->transcript != NULL) transcript_cut(m->transcript, 0);
     m->terminated = false;
     m->failed = STE_OK;
     leave(m, false);
@@ -201,12 +214,26 @@ static outcome step_token(ste_matcher *m, set *from, uint32_t token) {
 /* Bytes that a step from `from` adds to what the matcher keeps alive. */
 static uint64_t step_size(const set *from, const set *to) { return from == to ? 0 : set_bytes(to); }
 
-static int push(ste_matcher *m, outcome o) {
+/* What an accepted token adds to the text: itself, read as bytes or as a unit, unless it ends a complete text. */
+static passage passage_of(const ste_matcher *m, uint32_t token, outcome o) {
+    const ste_vocab *v = m->grammar->store->vocab;
+    if (o.code != 1 || token >= v->n_tokens || (o.stop && (current(m)->flags & SET_ACCEPTING) != 0))
+        return (passage){.token = TRIE_NO_TOKEN};
+    uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
+    return (passage){v->bytes + begin, end - begin, token, !o.stop && !bit_get(v->special, token)};
+}
+
+static int push(ste_matcher *m, outcome o, passage p) {
     if (o.code != 1) return o.code;
     const ste_limits *l = &m->grammar->store->limits;
     uint64_t size = step_size(current(m), o.to);
     if (m->bytes + size > l->matcher_bytes) return STE_ERR_LIMIT;
     if (!reserve_steps(m, m->n_steps + 1)) return STE_ERR_NO_MEMORY;
+    if (m->transcript != NULL) {
+        int code = transcript_reserve(m->grammar->store, m->transcript, p.n);
+        if (code != STE_OK) return code;
+        transcript_add(m->transcript, p);
+    }
     m->steps[m->n_steps++] = o.to;
     m->bytes += size;
     m->use.work += l->match_items_per_token;
@@ -217,14 +244,16 @@ static int push(ste_matcher *m, outcome o) {
 
 int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int64_t code = is_over(m) ? 0 : settle(m, push(m, step_token(m, current(m), token)));
+    outcome o = is_over(m) ? refused() : step_token(m, current(m), token);
+    int64_t code = settle(m, push(m, o, passage_of(m, token, o)));
     leave(m, true);
     return (int)code;
 }
 
 int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int64_t code = is_over(m) ? 0 : settle(m, push(m, step_bytes(&m->use, current(m), bytes, n)));
+    outcome o = is_over(m) ? refused() : step_bytes(&m->use, current(m), bytes, n);
+    int64_t code = settle(m, push(m, o, (passage){bytes, n, TRIE_NO_TOKEN, true}));
     leave(m, true);
     return (int)code;
 }
@@ -253,6 +282,7 @@ int ste_matcher_rollback(ste_matcher *m, uint32_t n) {
         code = STE_ERR_ARGUMENT;
     } else if (n > 0) {
         for (; n > 0; n--, m->n_steps--) m->bytes -= step_size(m->steps[m->n_steps - 2], m->steps[m->n_steps - 1]);
+        if (m->transcript != NULL) transcript_cut(m->transcript, m->n_steps - 1);
         m->terminated = false;
         m->failed = STE_OK;
     }
@@ -280,6 +310,28 @@ int ste_matcher_error(ste_matcher *m, ste_error *err) {
     leave(m, false);
     if (code == STE_OK) return STE_OK;
     return fail(err, code, 0, code == STE_ERR_LIMIT ? too_ambiguous : "out of memory");
+}
+
+/* ---- captures ---- */
+
+int64_t ste_matcher_captures(ste_matcher *m, ste_capture *out, size_t capacity, ste_error *err) {
+    if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
+    int64_t n = 0;
+    if (m->transcript != NULL)
+        n = transcript_captures(&m->use, m->transcript, m->grammar->root, m->terminated, out, capacity);
+    leave(m, true);
+    if (n == STE_ERR_LIMIT) fail(err, STE_ERR_LIMIT, 0, "too many readings of the text, or too long a text, for captures");
+    if (n == STE_ERR_NO_MEMORY) fail(err, STE_ERR_NO_MEMORY, 0, "captures");
+    return n;
+}
+
+int ste_matcher_copy_text(ste_matcher *m, uint64_t begin, uint64_t end, uint8_t *bytes) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    uint64_t n = m->transcript == NULL ? 0 : m->transcript->text.n;
+    int code = begin <= end && end <= n ? STE_OK : STE_ERR_ARGUMENT;
+    if (code == STE_OK && begin != end) memcpy(bytes, m->transcript->text.at + begin, end - begin);
+    leave(m, false);
+    return code;
 }
 
 /* ---- masks ---- */

@@ -86,6 +86,7 @@ struct rule {
     bool nullable;
     bool mark;           /* during a collection */
     rule_kind kind;
+    capture capture;     /* of a plain rule; part of what makes rules equal */
     uint32_t min, max;   /* of a repeat */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
     struct name *name;   /* of a named rule */
@@ -219,6 +220,9 @@ void names_unpin(store *s, const builder *b);
 void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
 /* Set r->repeated; false with the reason in u->code. */
 bool name_build(use *u, rule *r);
+/* The rule that stands for r in sets and charts: r, unless it is a named one.  Takes `grow`, wants the gate held
+ * for reading; NULL with the reason in u->code. */
+rule *name_resolve(use *u, rule *r);
 
 /* set.c */
 closure *closure_new(store *s);

@@ -3,6 +3,8 @@
 The grammar follows from the documented meaning of each shape. One rule deserves
 a sentence: the end strings of the nearest enclosing ``tag`` are excluded from
 the free text inside it, so content never contains the string that ends it.
+
+``capture`` names the span of text that a node matches (see ``captures``).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tests.oracle.grammar import (
     Expression,
     Grammar,
     Literal,
+    Marked,
     Repeat,
     Sequence,
 )
@@ -31,6 +34,7 @@ class ConstString:
     """Exactly this text."""
 
     value: str
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Regex:
     """A full match of a pattern, given as the expression it stands for."""
 
     pattern: Expression
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class EnumSchema:
     """A JSON schema that lists strings; ``values`` need no escapes in JSON."""
 
     values: tuple[str, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class AnyText:
     """Text without the excluded strings."""
 
     excludes: tuple[str, ...] = ()
+    capture: str | None = None
+
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class SequenceOf:
     """All elements in order."""
 
     elements: tuple[Node, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class OneOf:
     """Any one element."""
 
     elements: tuple[Node, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,7 @@ class Copies:
     content: Node
     low: int
     high: int | None
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,7 @@ class Tag:
     begin: str
     content: Node
     ends: tuple[str, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,7 @@ class TriggeredTags:
     excludes: tuple[str, ...] = ()
     at_least_one: bool = False
     stop_after_first: bool = False
+    capture: str | None = None
 
 
 Node: TypeAlias = ConstString | Regex | EnumSchema | AnyText | SequenceOf | OneOf | Copies | Tag | TriggeredTags
@@ -111,6 +124,10 @@ def to_grammar(node: Node) -> Grammar:
 
 
 def _format(node: Node) -> JsonObject:
+    return _bare_format(node) | ({} if node.capture is None else {"capture": node.capture})
+
+
+def _bare_format(node: Node) -> JsonObject:
     match node:
         case ConstString(value):
             return {"type": "const_string", "value": value}
@@ -161,6 +178,14 @@ def _listed(name: str, texts: tuple[str, ...]) -> JsonObject:
 
 def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
     """``ends``: what the nearest enclosing tag ends with."""
+    return _marked(node, _unmarked(node, ends))
+
+
+def _marked(node: Node, expression: Expression, lead: bytes = b"") -> Expression:
+    return expression if node.capture is None else Marked(node.capture, expression, len(lead))
+
+
+def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
     match node:
         case ConstString(value):
             return Literal(value.encode())
@@ -215,7 +240,8 @@ def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
 
 
 def _after_trigger(tag: Tag, trigger: str) -> Expression:
-    return Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
+    rest = Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
+    return _marked(tag, rest, trigger.encode())
 
 
 def _after_begin(tag: Tag) -> Expression:
