@@ -217,7 +217,7 @@ static uint64_t step_size(const set *from, const set *to) { return from == to ? 
 /* What an accepted token adds to the text: itself, read as bytes or as a unit, unless it ends a complete text. */
 static passage passage_of(const ste_matcher *m, uint32_t token, outcome o) {
     const ste_vocab *v = m->grammar->store->vocab;
-    if (o.code != 1 || token >= v->n_tokens || (o.stop && (current(m)->flags & SET_ACCEPTING) != 0))
+    if (m->transcript == NULL || o.code != 1 || token >= v->n_tokens || (o.stop && (current(m)->flags & SET_ACCEPTING) != 0))
         return (passage){.token = TRIE_NO_TOKEN};
     uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
     return (passage){v->bytes + begin, end - begin, token, !o.stop && !bit_get(v->special, token)};

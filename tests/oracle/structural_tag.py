@@ -61,7 +61,6 @@ class AnyText:
     capture: str | None = None
 
 
-
 @dataclass(frozen=True)
 class SequenceOf:
     """All elements in order."""
