@@ -116,12 +116,27 @@ def test_captures_of_tags_that_differ_in_their_trigger_only_begin_with_it() -> N
 
 
 def test_captures_of_tags_with_one_end_name_the_right_one() -> None:
-    tags: list[Json] = [{"begin": f"<{name}>", "content": _const("x"), "end": ">", "capture": name} for name in "abc"]
-    tags.append({"begin": "<d>", "content": _const("x", "inside d"), "end": ">"})
+    tags: list[Json] = [{"begin": "<d>", "content": _const("x", "inside d"), "end": ">"}]
+    tags += [{"begin": f"<{name}>", "content": _const("x"), "end": ">", "capture": name} for name in "abc"]
 
     found = _whole({"type": "triggered_tags", "triggers": ["<"], "tags": tags}, "<b>x><d>x><c>x>")
 
     assert found == [("b", b"<b>x>"), ("inside d", b"x"), ("c", b"<c>x>")]
+
+
+def test_captures_of_empty_formats_side_by_side_are_both_there() -> None:
+    maybe = _regex("a?", "c")
+
+    assert _whole(_sequence(maybe, maybe), "") == [("c", b""), ("c", b"")]
+    assert _whole({"type": "repeat", "min": 3, "max": 3, "content": maybe}, "") == [("c", b"")] * 3
+
+
+def test_captures_of_endless_repetitions_of_what_may_be_empty_are_those_with_text() -> None:
+    lines: Json = {"type": "repeat", "min": 2, "max": 2**31 - 1, "content": _regex("(a*b)?", "c")}
+
+    assert _whole(lines, "ab") == [("c", b"ab")]
+    assert _whole(lines, "abbaab") == [("c", b"ab"), ("c", b"b"), ("c", b"aab")]
+    assert _whole(lines, "") == []
 
 
 def test_captures_while_the_text_grows_leave_out_what_may_be_the_end() -> None:
