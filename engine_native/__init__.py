@@ -6,6 +6,7 @@ The names below are the public interface; everything else may change.
 from __future__ import annotations
 
 from engine_native.engine import (
+    Cancellation,
     Compiler,
     Grammar,
     Limits,
@@ -26,6 +27,7 @@ from engine_native.errors import (
 )
 
 __all__ = [
+    "Cancellation",
     "Compiler",
     "EngineError",
     "Grammar",

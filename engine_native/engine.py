@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import orjson
 
 from engine_native._ffi import ffi, lib
@@ -26,12 +28,27 @@ from engine_native.errors import (
 from engine_native.tokenizer_json import read_tokens
 
 Whitespace = Literal["bounded", "none", "any"]
+PropertyOrder = Literal["declared", "any"]
 
 _WHITESPACE = {
     "bounded": lib.STE_WHITESPACE_BOUNDED,
     "none": lib.STE_WHITESPACE_NONE,
     "any": lib.STE_WHITESPACE_ANY,
 }
+_ORDER = {"declared": lib.STE_ORDER_DECLARED, "any": lib.STE_ORDER_ANY}
+
+
+def _spaces(separators: tuple[str, str]) -> list[int]:
+    """Spaces before and after the comma, before and after the colon."""
+    counts = []
+    for separator, mark in zip(separators, ",:", strict=True):
+        before, found, after = separator.partition(mark)
+        if not found or before.strip(" ") or after.strip(" ") or max(len(before), len(after)) > 15:
+            raise ValueError(f"a separator must be {mark!r} with at most 15 spaces on each side, not {separator!r}")
+        counts += [len(before), len(after)]
+    return counts
+
+
 _ERRORS: dict[int, tuple[str, type[EngineError]]] = {
     lib.STE_ERR_SYNTAX: ("syntax", GrammarSyntaxError),
     lib.STE_ERR_SCHEMA: ("schema", SchemaError),
@@ -121,18 +138,15 @@ class Vocabulary:
         size = len(tokens) if vocab_size is None else vocab_size
         if size < len(tokens):
             raise ValueError(f"vocab_size {size} is less than the {len(tokens)} tokens")
-        offsets = ffi.new("uint64_t[]", len(tokens) + 1)
-        total = 0
-        for i, token in enumerate(tokens):
-            total += len(token)
-            offsets[i + 1] = total
+        offsets = np.zeros(len(tokens) + 1, dtype=np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=offsets[1:])
         data = b"".join(tokens)
         special = _ids(special_token_ids, size, "special token")
         stop = _ids(stop_token_ids, size, "stop token")
         out, err = ffi.new("ste_vocab **"), ffi.new("ste_error *")
         code = lib.ste_vocab_new(
             ffi.from_buffer("uint8_t[]", data),
-            offsets,
+            ffi.from_buffer("uint64_t[]", offsets),
             len(tokens),
             size,
             special,
@@ -158,8 +172,7 @@ class Vocabulary:
         ``vocab_size`` larger than the file's vocabulary pads it with ids that
         are never allowed (models often have more logits than tokens).
         """
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = orjson.loads(pathlib.Path(path).read_bytes())
         return cls._from_document(document, vocab_size, stop_token_ids)
 
     @classmethod
@@ -174,7 +187,7 @@ class Vocabulary:
         backend = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", None)
         if backend is None or not hasattr(backend, "to_str"):
             raise ValueError(f"{type(tokenizer).__name__} has no fast tokenizer behind it")
-        return cls._from_document(json.loads(backend.to_str()), vocab_size, stop_token_ids)
+        return cls._from_document(orjson.loads(backend.to_str()), vocab_size, stop_token_ids)
 
     @classmethod
     def _from_document(
@@ -204,6 +217,35 @@ class Grammar:
             out.append(_text(note))
         return tuple(out)
 
+    def precompute(self, rows: int = 16, *, cancellation: Cancellation | None = None) -> int:
+        """Compute ahead the mask rows of up to ``rows`` states that a sequence is likely to meet first.
+
+        Meant for a thread of its own while the prompt is being read: the GIL is
+        released, and any matcher may use the grammar meanwhile.
+
+        Returns:
+            How many states have their row now; fewer than ``rows`` when there
+            are no more, or after ``cancellation``.
+        """
+        if not 0 <= rows < 1 << 31:
+            raise ValueError(f"rows must be from 0 to 2^31 - 1, not {rows}")
+        flag = ffi.NULL if cancellation is None else cancellation._flag
+        made = int(lib.ste_grammar_precompute(self._ptr, rows, flag))
+        if made < 0:
+            _raise(made)
+        return made
+
+
+class Cancellation:
+    """Stops a computation from another thread."""
+
+    def __init__(self) -> None:
+        self._flag = ffi.new("int *")
+
+    def cancel(self) -> None:
+        """Stop after the row at hand; for good."""
+        self._flag[0] = 1
+
 
 class Compiler:
     """Compiles grammars for one vocabulary and keeps what they share.
@@ -231,11 +273,26 @@ class Compiler:
         self.vocabulary = vocabulary
         self.limits = limits
 
-    def _compile(self, kind: int, data: bytes, *, whitespace: str = "bounded", root: str | None = None) -> Grammar:
+    def _compile(
+        self,
+        kind: int,
+        data: bytes,
+        *,
+        whitespace: str = "bounded",
+        property_order: str = "declared",
+        separators: tuple[str, str] | None = None,
+        root: str | None = None,
+    ) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
+        if property_order not in _ORDER:
+            raise ValueError(f"property_order must be one of {sorted(_ORDER)}, not {property_order!r}")
         options = ffi.new("ste_options *")
         options.whitespace = _WHITESPACE[whitespace]
+        options.property_order = _ORDER[property_order]
+        if separators is not None:
+            options.whitespace = lib.STE_WHITESPACE_EXACT
+            options.spaces = _spaces(separators)
         root_chars = ffi.new("char[]", root.encode()) if root is not None else ffi.NULL
         options.root = root_chars
         out, err = ffi.new("ste_grammar **"), ffi.new("ste_error *")
@@ -249,7 +306,8 @@ class Compiler:
         schema: dict[str, Any] | bool | str,
         *,
         whitespace: Whitespace = "bounded",
-        property_order: Literal["declared"] = "declared",
+        property_order: PropertyOrder = "declared",
+        separators: tuple[str, str] | None = None,
     ) -> Grammar:
         """JSON documents that satisfy the schema (a value, or its JSON text).
 
@@ -257,16 +315,24 @@ class Compiler:
             schema: Drafts 4 to 2020-12 by ``$schema``, default 2020-12.
             whitespace: Between JSON tokens: ``"bounded"`` (one space, or one
                 line break and its indentation), ``"none"`` or ``"any"``.
-            property_order: Keys come in the order of ``properties``,
-                undeclared ones last.
+            property_order: ``"declared"``: keys come in the order of ``properties``,
+                undeclared ones last. ``"any"``: in any order, for objects with
+                few enough named keys.
+            separators: Between items and after keys, exactly, as for
+                ``json.dumps``: a comma and a colon with spaces around them.
+                There is no other white space then.
 
         Raises:
             SchemaError: Malformed, or nothing satisfies it.
-            UnsupportedSchemaError: A keyword that is not enforced yet, by name and path.
+            UnsupportedSchemaError: A keyword that cannot be enforced exactly, by name and path.
         """
-        if property_order != "declared":
-            raise UnsupportedSchemaError("unsupported", f'property_order "{property_order}" is not supported')
-        return self._compile(lib.STE_KIND_JSON_SCHEMA, _json_text(schema), whitespace=whitespace)
+        return self._compile(
+            lib.STE_KIND_JSON_SCHEMA,
+            _json_text(schema),
+            whitespace=whitespace,
+            property_order=property_order,
+            separators=separators,
+        )
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:
         """Any JSON object."""
@@ -463,6 +529,53 @@ class Matcher:
             _raise(code)
         return int(code)
 
+    def set_token_budget(self, n: int | None) -> None:
+        """Finish within ``n`` more tokens.
+
+        From now on at most ``n`` tokens are accepted, stop tokens not counted,
+        and masks allow exactly the tokens after which the text is known to be
+        completable with what is left. Such a token exists as long as the text
+        is not complete, so whatever is sampled, the output ends whole.
+
+        What is known is ``least_tokens``: the true minimum where a short search
+        finds it, else a count that uses no token across the border of two
+        grammar rules. That may be more than the true minimum, never less, so
+        towards the end of a budget a token may be refused from which only such
+        tokens would be short enough; one that fits is always left. With every
+        single byte in the vocabulary each text can be completed within some
+        budget; otherwise no token may spell what a grammar needs.
+
+        Rolled-back tokens come back to the budget, a fork inherits it, and
+        undoing (``rollback``, ``reset``) the position where it was set removes
+        it. ``accept_bytes`` counts as one token.
+
+        Args:
+            n: Tokens that may still come; None removes the budget.
+
+        Raises:
+            ValueError: ``n`` is less than ``least_tokens()``, or that is None,
+                or ``n`` is negative. Nothing changed.
+            LimitError: The grammar is too large to be measured. Nothing changed.
+
+        Cost: the first budget for a grammar measures its rules; a state met for
+        the first time costs a walk of the trie, as its mask does.
+        """
+        if n is not None and n < 0:
+            raise ValueError(f"a budget of {n} tokens")
+        err = ffi.new("ste_error *")
+        count = lib.STE_NO_BUDGET if n is None else min(n, lib.STE_NO_BUDGET - 1)
+        code = lib.ste_matcher_set_token_budget(self._ptr, count, err)
+        if code:
+            _raise(code, err)
+
+    def least_tokens(self) -> int | None:
+        """The smallest budget ``set_token_budget`` takes here; None if no tokens spell what is missing."""
+        least, err = ffi.new("uint64_t *"), ffi.new("ste_error *")
+        code = lib.ste_matcher_least_tokens(self._ptr, least, err)
+        if code:
+            _raise(code, err)
+        return None if least[0] == lib.STE_NO_BUDGET else int(least[0])
+
     def can_terminate(self) -> bool:
         """Whether the text so far is complete."""
         return self._flag(lib.ste_matcher_can_terminate(self._ptr))
@@ -618,8 +731,6 @@ class Matcher:
 
 def allocate_bitmask(batch: int, vocab_size: int) -> Any:
     """A numpy int32 array ``[batch, ceil(vocab_size / 32)]`` of ones: nothing is forbidden."""
-    import numpy as np
-
     return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
 
 
@@ -632,8 +743,9 @@ def fill_bitmask_batch(
         matchers: Distinct matchers over vocabularies of one size.
         bitmask: Contiguous int32 ``[rows, ceil(vocab_size / 32)]``.
         indices: Row of each matcher; default 0, 1, 2, ...
-        threads: Accepted for callers that know how many there are; the rows
-            are written by the calling thread.
+        threads: Share the rows among this many threads. Worth it where
+            many rows are met for the first time; known ones are only copied.
+            Default: the calling thread writes all.
 
     Raises:
         ValueError: A wrong shape or a row that does not exist. Nothing was written.
@@ -646,9 +758,24 @@ def fill_bitmask_batch(
     if indices is not None and len(indices) != n:
         raise ValueError(f"{n} matchers but {len(indices)} indices")
     c_rows = _row_numbers(indices, rows)
-    err = ffi.new("ste_error *")
     pointers = ffi.new("ste_matcher *[]", [m._ptr for m in matchers])
-    code = lib.ste_fill_batch(pointers, n, _writable(bitmask)[0], words, c_rows, err)
+    data = _writable(bitmask)[0]
+    share = n if threads is None or threads < 2 else -(-n // threads)
+    if share >= n:
+        _fill(pointers, 0, n, data, words, c_rows)
+        return
+    if c_rows == ffi.NULL:
+        c_rows = ffi.new("int64_t[]", list(range(n)))
+    with ThreadPoolExecutor(threads) as pool:
+        jobs = [pool.submit(_fill, pointers, at, min(share, n - at), data, words, c_rows) for at in range(0, n, share)]
+    for job in jobs:
+        job.result()
+
+
+def _fill(pointers: Any, at: int, n: int, data: Any, words: int, rows: Any) -> None:
+    """Write the rows of matchers ``at .. at + n``."""
+    err = ffi.new("ste_error *")
+    code = lib.ste_fill_batch(pointers + at, n, data, words, rows + at if rows != ffi.NULL else rows, err)
     if code:
         _raise(code, err)
 

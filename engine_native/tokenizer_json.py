@@ -15,18 +15,25 @@ Special tokens are spelled as themselves in both. Sources: the ``decoder`` and
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>\Z")
 
 
-def _byte_level_table() -> dict[str, int]:
+def _byte_level_table() -> npt.NDArray[np.int16]:
+    """The byte that each code point below U+0200 stands for; -1 for those that stand for none."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [b for b in range(256) if b not in set(printable)]
-    table = {chr(b): b for b in printable}
-    table.update({chr(0x100 + i): b for i, b in enumerate(rest)})
+    table = np.full(0x200, -1, dtype=np.int16)
+    table[printable] = printable
+    table[0x100 : 0x100 + len(rest)] = rest
     return table
 
 
@@ -55,12 +62,19 @@ def _space_pieces(document: dict[str, Any]) -> bool:
     return False
 
 
-def _decode(piece: str, table: dict[str, int] | None, spaces: bool) -> bytes:
-    if table is not None:
-        try:
-            return bytes([table[c] for c in piece])
-        except KeyError:  # not spelled in the table's alphabet: as written
-            return piece.encode()
+def _decode_byte_level(pieces: list[str]) -> list[bytes]:
+    codes = np.frombuffer("".join(pieces).encode("utf-32-le"), dtype=np.uint32)  # a byte each, so all at once
+    values = _byte_level_table()[np.minimum(codes, 0x1FF)]
+    data = values.astype(np.uint8).tobytes()
+    ends = list(accumulate(map(len, pieces), initial=0))
+    decoded = [data[begin:end] for begin, end in pairwise(ends)]
+    for at in np.flatnonzero(values < 0):  # not spelled in the alphabet: as written
+        i = bisect.bisect_right(ends, at) - 1
+        decoded[i] = pieces[i].encode()
+    return decoded
+
+
+def _decode_fallback(piece: str, spaces: bool) -> bytes:
     if match := _BYTE_PIECE.match(piece):
         return bytes([int(match.group(1), 16)])
     return (piece.replace("\u2581", " ") if spaces else piece).encode()
@@ -95,11 +109,16 @@ def read_tokens(document: dict[str, Any], vocab_size: int | None = None) -> tupl
     if vocab_size is not None:
         size = vocab_size
     tokens = [b""] * size
-    table = _byte_level_table() if _is_byte_level(document) else None
-    spaces = _space_pieces(document)
     special = {token for token, entry in added.items() if entry.get("special") and token < size}
     spelled = {**{token: piece for piece, token in pieces.items()}, **{t: e["content"] for t, e in added.items()}}
-    for token, piece in spelled.items():
+    for token in special:
+        tokens[token] = spelled.pop(token).encode()
+    if _is_byte_level(document):
+        decoded = _decode_byte_level(list(spelled.values()))
+    else:
+        spaces = _space_pieces(document)
+        decoded = [_decode_fallback(piece, spaces) for piece in spelled.values()]
+    for token, data in zip(spelled, decoded, strict=True):
         if token < size:
-            tokens[token] = piece.encode() if token in special else _decode(piece, table, spaces)
+            tokens[token] = data
     return tokens, special

@@ -95,10 +95,16 @@ typedef struct ste_limits {
 #define STE_WHITESPACE_BOUNDED 0 /* at most one space, or one line break and its indentation */
 #define STE_WHITESPACE_NONE 1
 #define STE_WHITESPACE_ANY 2
+#define STE_WHITESPACE_EXACT 3   /* spaces beside commas and colons as `spaces` says, none elsewhere */
+
+#define STE_ORDER_DECLARED 0     /* declared keys in declared order, others after them */
+#define STE_ORDER_ANY 1          /* keys in any order */
 
 typedef struct ste_options {
     int whitespace;          /* between JSON tokens */
     const char *root;        /* start rule of EBNF text; NULL is "root" */
+    int property_order;      /* of JSON objects */
+    uint8_t spaces[4];       /* EXACT: before and after a comma, before and after a colon; at most 15 each */
 } ste_options;
 
 typedef struct ste_stats {
@@ -151,6 +157,10 @@ uint64_t ste_grammar_memory(const ste_grammar *grammar);
 /* Note i (annotations that were ignored), or NULL past the end; lives as long as the grammar. */
 const char *ste_grammar_note(const ste_grammar *grammar, uint32_t i);
 
+/* Compute ahead, on the calling thread, the rows of at most `rows` states that a sequence is likely to
+ * meet first; stops early once *cancel (may be NULL) is not 0.  Returns how many states have their row. */
+int64_t ste_grammar_precompute(ste_grammar *grammar, uint32_t rows, const int *cancel);
+
 /* stop == NULL: the vocabulary's stop tokens. */
 int ste_matcher_new(ste_grammar *grammar, const uint32_t *stop, uint32_t n_stop, ste_matcher **out, ste_error *err);
 int ste_matcher_fork(ste_matcher *matcher, ste_matcher **out, ste_error *err);
@@ -186,6 +196,16 @@ int64_t ste_matcher_captures(ste_matcher *matcher, ste_capture *out, size_t capa
 int ste_matcher_copy_text(ste_matcher *matcher, uint64_t begin, uint64_t end, uint8_t *bytes);
 /* 1: written; 0: written, and nothing is forbidden.  n_words = ste_vocab_mask_words. */
 int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
+/* Finishing inside a budget.  From now on at most n more tokens are accepted (stop tokens are free), and only
+ * those after which the text can be completed with what is left; rows show the same.  STE_NO_BUDGET: as many
+ * as one likes.  STE_ERR_ARGUMENT when n is less than ste_matcher_least_tokens, which the message names.
+ * Undoing the step at which it was set undoes the budget; bytes that are accepted as such count as one token. */
+#define STE_NO_BUDGET 0xFFFFFFFFFFFFFFFF
+int ste_matcher_set_token_budget(ste_matcher *matcher, uint64_t n, ste_error *err);
+/* The fewest tokens known to complete the text; STE_NO_BUDGET if the vocabulary cannot spell what is missing.
+ * The true minimum where a short search finds it; else it may be more, as no token is counted on that crosses the
+ * border of a rule, but never less. */
+int ste_matcher_least_tokens(ste_matcher *matcher, uint64_t *least, ste_error *err);
 /* Bytes that must come next, at most capacity; returns their number. */
 int64_t ste_matcher_forced_bytes(ste_matcher *matcher, uint8_t *bytes, size_t capacity);
 /* Tokens that spell the forced bytes, longest first, at most capacity: as many as stay the same

@@ -5,6 +5,10 @@
 
 void cp_set_add(arena *mem, cp_set *s, uint32_t lo, uint32_t hi) { vec_push(mem, s, (cp_range){lo, hi}); }
 
+void cp_set_add_all(arena *mem, cp_set *s, cp_set more) {
+    for (uint32_t i = 0; i < more.n; i++) cp_set_add(mem, s, more.at[i].lo, more.at[i].hi);
+}
+
 void cp_set_normalise(cp_set *s) {
     for (uint32_t gap = s->n / 2; gap > 0; gap /= 2)
         for (uint32_t i = gap; i < s->n; i++) {

@@ -10,6 +10,7 @@ typedef struct cp_set {
 } cp_set;
 
 void cp_set_add(arena *mem, cp_set *s, uint32_t lo, uint32_t hi);
+void cp_set_add_all(arena *mem, cp_set *s, cp_set more);
 void cp_set_normalise(cp_set *s); /* sorted and disjoint */
 cp_set cp_set_complement(arena *mem, cp_set *s);
 /* Any of the characters; the set is normalised. */

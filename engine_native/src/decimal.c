@@ -110,7 +110,7 @@ typedef struct number_state {
 typedef struct range {
     fsm *f;
     const number_bound *low, *high;
-    bool integer;
+    number_form form;
     uint32_t cap_integer, cap_fraction, width;
     VEC(number_state) queue;
     uint32_t *number; /* encoded state -> state of f, + 1 */
@@ -161,12 +161,13 @@ static void expand(range *r, number_state s) {
         low = settle_integer(r->low, read, low);
         high = settle_integer(r->high, read, high);
         r->f->final.at[at] = inside(r, settle_fraction(r->low, 0, low), settle_fraction(r->high, 0, high));
-        if (!r->integer) fsm_edge_add(r->f, at, '.', '.', range_state(r, (number_state){POINT, 0, low, high}));
+        if (r->form != NUMBER_DIGITS) fsm_edge_add(r->f, at, '.', '.', range_state(r, (number_state){POINT, 0, low, high}));
     } else if (s.phase == FRACTION) {
         r->f->final.at[at] = inside(r, settle_fraction(r->low, read, low), settle_fraction(r->high, read, high));
     }
     if (s.phase == ZERO) return;
-    for (char d = '0'; d <= '9'; d++) {
+    char last = (s.phase == POINT || s.phase == FRACTION) && r->form == NUMBER_WHOLE ? '0' : '9';
+    for (char d = '0'; d <= last; d++) {
         number_state to = s;
         if (s.phase == BEGIN && d == '0') {
             to = (number_state){ZERO, 0, EQUAL, EQUAL};
@@ -188,8 +189,8 @@ static void expand(range *r, number_state s) {
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* Unsigned numbers with low <= x <= high, both bounds of magnitude at least zero. */
-static fsm *magnitude_range(work *w, const number_bound *low, const number_bound *high, bool integer) {
-    range r = {.f = fsm_new(w), .low = low, .high = high, .integer = integer};
+static fsm *magnitude_range(work *w, const number_bound *low, const number_bound *high, number_form form) {
+    range r = {.f = fsm_new(w), .low = low, .high = high, .form = form};
     r.cap_integer = max_u32(low->value.integer_n, high->value.integer_n) + 1;
     r.cap_fraction = max_u32(low->value.fraction_n, high->value.fraction_n);
     r.width = max_u32(r.cap_integer, r.cap_fraction) + 1;
@@ -201,21 +202,24 @@ static fsm *magnitude_range(work *w, const number_bound *low, const number_bound
     return r.f;
 }
 
-/* Any unsigned number; the exponent part only if it is no integer. */
-static fsm *magnitude_any(work *w, bool integer) {
+/* Any unsigned number of a form. */
+static fsm *magnitude_any(work *w, number_form form) {
     fsm *f = fsm_new(w);
     uint32_t zero = fsm_state(f), digits = fsm_state(f);
     fsm_edge_add(f, 0, '0', '0', zero);
     fsm_edge_add(f, 0, '1', '9', digits);
     fsm_edge_add(f, digits, '0', '9', digits);
     f->final.at[zero] = f->final.at[digits] = 1;
-    if (integer) return f;
-    uint32_t point = fsm_state(f), fraction = fsm_state(f), e = fsm_state(f), sign = fsm_state(f), exponent = fsm_state(f);
-    f->final.at[fraction] = f->final.at[exponent] = 1;
+    if (form == NUMBER_DIGITS) return f;
+    uint32_t point = fsm_state(f), fraction = fsm_state(f), last = form == NUMBER_WHOLE ? '0' : '9';
+    f->final.at[fraction] = 1;
     const uint32_t whole[2] = {zero, digits};
     for (int i = 0; i < 2; i++) fsm_edge_add(f, whole[i], '.', '.', point);
-    fsm_edge_add(f, point, '0', '9', fraction);
-    fsm_edge_add(f, fraction, '0', '9', fraction);
+    fsm_edge_add(f, point, '0', last, fraction);
+    fsm_edge_add(f, fraction, '0', last, fraction);
+    if (form != NUMBER_ANY) return f;
+    uint32_t e = fsm_state(f), sign = fsm_state(f), exponent = fsm_state(f);
+    f->final.at[exponent] = 1;
     const uint32_t mantissa[3] = {zero, digits, fraction};
     for (int i = 0; i < 3; i++) {
         fsm_edge_add(f, mantissa[i], 'e', 'e', e);
@@ -249,13 +253,13 @@ static void append(fsm *f, uint32_t from, const fsm *part) {
 }
 
 /* One sign: |x| from nearest zero `near` to `far`. */
-static void append_side(fsm *f, uint32_t from, const number_bound *near, const number_bound *far, bool integer) {
+static void append_side(fsm *f, uint32_t from, const number_bound *near, const number_bound *far, number_form form) {
     bool only_sign = !far->present && (!near->present || (decimal_is_zero(&near->value) && !near->exclusive));
     number_bound n = magnitude(near), m = magnitude(far);
-    append(f, from, only_sign ? magnitude_any(f->w, integer) : magnitude_range(f->w, &n, &m, integer));
+    append(f, from, only_sign ? magnitude_any(f->w, form) : magnitude_range(f->w, &n, &m, form));
 }
 
-fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, bool integer) {
+fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, number_form form) {
     fsm *f = fsm_new(w);
     uint32_t minus = fsm_state(f);
     const number_bound none = {0};
@@ -263,7 +267,7 @@ fsm *number_automaton(work *w, const number_bound *low, const number_bound *high
     fsm_edge_add(f, f->start, '-', '-', minus);
     bool low_negative = !low->present || low->value.negative, high_negative = high->present && high->value.negative;
     /* x >= 0 (zero has no sign of its own: "-0" is zero, so it belongs to both sides). */
-    if (!high_negative) append_side(f, f->start, low_negative ? &none : low, high, integer);
+    if (!high_negative) append_side(f, f->start, low_negative ? &none : low, high, form);
     if (low_negative) {
         /* -|x|, |x| from -high to -low; an upper bound of zero or more leaves |x| >= 0, but for an exclusive zero. */
         number_bound near = high_negative ? *high : none;
@@ -271,10 +275,108 @@ fsm *number_automaton(work *w, const number_bound *low, const number_bound *high
             zero.exclusive = true;
             near = zero;
         }
-        append_side(f, minus, &near, low, integer);
+        append_side(f, minus, &near, low, form);
     } else if (decimal_is_zero(&low->value) && !low->exclusive && !high_negative) {
         number_bound upto = {.present = true}; /* low is zero: "-0" */
-        append_side(f, minus, &none, &upto, integer);
+        append_side(f, minus, &none, &upto, form);
+    }
+    return f;
+}
+
+/* ---- multiples ----
+ *
+ * y = m / 10^k (m without trailing zeros) or m * 10^z.  Reading x from the left,
+ * the remainder of the digits so far by m is all that counts: x is a multiple if,
+ * after k digits behind the point, it is 0 and only zeros follow.  For z > 0 the
+ * last z digits of the integer part must be zeros besides. */
+
+#define MAX_REMAINDERS 20000
+
+static bool divisor_of(const decimal *y, uint64_t *m, uint32_t *k, uint32_t *z) {
+    uint64_t v = 0;
+    *k = y->fraction_n;
+    *z = 0;
+    uint32_t n = y->integer_n;
+    if (*k == 0)
+        for (; n > 0 && y->integer[n - 1] == '0'; n--) ++*z;
+    if (n + *k > 18) return false;
+    for (uint32_t i = 0; i < n; i++) v = v * 10 + (uint64_t)(y->integer[i] - '0');
+    for (uint32_t i = 0; i < *k; i++) v = v * 10 + (uint64_t)(y->fraction[i] - '0');
+    *m = v;
+    return true;
+}
+
+bool decimal_is_multiple(const decimal *x, const decimal *y, bool *multiple) {
+    uint64_t m, r = 0;
+    uint32_t k, z;
+    if (!divisor_of(y, &m, &k, &z)) return false;
+    *multiple = x->fraction_n <= k;
+    for (uint32_t i = 0; i < z && i < x->integer_n; i++)
+        if (x->integer[x->integer_n - 1 - i] != '0') *multiple = false;
+    uint32_t digits = x->integer_n > z ? x->integer_n - z : 0;
+    for (uint32_t i = 0; i < digits; i++) r = (r * 10 + (uint64_t)(x->integer[i] - '0')) % m;
+    for (uint32_t i = 0; i < k; i++) r = (r * 10 + (uint64_t)(i < x->fraction_n ? x->fraction[i] - '0' : 0)) % m;
+    *multiple = *multiple && r == 0;
+    return true;
+}
+
+fsm *multiples_automaton(work *w, const decimal *of) {
+    uint64_t wide;
+    uint32_t k, z;
+    if (!divisor_of(of, &wide, &k, &z) || wide * (k + 1) > MAX_REMAINDERS || z > 300) return NULL;
+    uint32_t m = (uint32_t)wide;
+    fsm *f = fsm_new(w);
+    uint32_t begin = fsm_state(f), zero = fsm_state(f), point = fsm_state(f), tail = fsm_state(f);
+    fsm_edge_add(f, f->start, '-', '-', begin);
+    fsm_empty_add(f, f->start, begin);
+    fsm_edge_add(f, begin, '0', '0', zero);
+    f->final.at[zero] = f->final.at[tail] = 1;
+    /* Behind the point: j digits read, remainder r, at behind[j * m + r]; after k digits, zeros. */
+    uint32_t *behind = arena_alloc(&w->mem, (size_t)(k + 1) * m, sizeof *behind);
+    uint32_t *whole = arena_alloc(&w->mem, m, sizeof *whole);
+    for (uint32_t r = 0; r < m; r++) whole[r] = fsm_state(f);
+    for (uint32_t j = 1; j < k; j++)
+        for (uint32_t r = 0; r < m; r++) behind[j * m + r] = fsm_state(f);
+    behind[k * m] = tail; /* the other remainders lead nowhere */
+    fsm_edge_add(f, tail, '0', '0', tail);
+    for (uint32_t d = 0; d < 10; d++) {
+        if (d > 0) fsm_edge_add(f, begin, '0' + d, '0' + d, whole[d % m]);
+        for (uint32_t r = 0; r < m; r++) fsm_edge_add(f, whole[r], '0' + d, '0' + d, whole[(r * 10 + d) % m]);
+        for (uint32_t j = 1; j < k; j++)
+            for (uint32_t r = 0; r < m; r++)
+                if (behind[(j + 1) * m + (r * 10 + d) % m] != 0)
+                    fsm_edge_add(f, behind[j * m + r], '0' + d, '0' + d, behind[(j + 1) * m + (r * 10 + d) % m]);
+    }
+    /* Ends: a remainder that the missing digits, zeros, would make 0. */
+    for (uint32_t j = 1; j < k; j++)
+        for (uint32_t r = 0; r < m; r++) {
+            uint64_t rest = r;
+            for (uint32_t i = j; i < k; i++) rest = rest * 10 % m;
+            f->final.at[behind[j * m + r]] = rest == 0;
+        }
+    uint32_t end = fsm_state(f), at = whole[0];
+    f->final.at[end] = 1;
+    for (uint32_t i = 0; i < z; i++) {
+        uint32_t next = fsm_state(f);
+        fsm_edge_add(f, at, '0', '0', next);
+        at = next;
+    }
+    for (uint32_t r = 0; r < m; r++) {
+        uint64_t rest = r;
+        for (uint32_t i = 0; i < k; i++) rest = rest * 10 % m;
+        if (k > 0 && rest == 0) fsm_empty_add(f, whole[r], end);
+        if (k == 0) continue;
+        uint32_t dot = fsm_state(f); /* the first digit behind the point */
+        fsm_edge_add(f, whole[r], '.', '.', dot);
+        for (uint32_t d = 0; d < 10; d++)
+            if (behind[m + (r * 10 + d) % m] != 0) fsm_edge_add(f, dot, '0' + d, '0' + d, behind[m + (r * 10 + d) % m]);
+        if (r == 0) fsm_edge_add(f, zero, '.', '.', dot);
+    }
+    if (k == 0) {
+        fsm_empty_add(f, at, end);
+        fsm_edge_add(f, end, '.', '.', point);
+        fsm_edge_add(f, zero, '.', '.', point);
+        fsm_edge_add(f, point, '0', '0', tail);
     }
     return f;
 }

@@ -25,9 +25,20 @@ typedef struct number_bound {
     decimal value;
 } number_bound;
 
-/* The spellings of the numbers between the bounds.  integer: without fraction or
- * exponent.  Otherwise an exponent is allowed where the bounds say no more than
- * the sign; under other bounds numbers are spelled without one. */
-fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, bool integer);
+/* Is x a multiple of y > 0?  False if y needs more digits than can be divided by. */
+bool decimal_is_multiple(const decimal *x, const decimal *y, bool *multiple);
+
+typedef enum number_form {
+    NUMBER_ANY,    /* an exponent is allowed where the bounds say no more than the sign */
+    NUMBER_PLAIN,  /* without exponent */
+    NUMBER_WHOLE,  /* integers, without exponent; the fraction is zeros or absent */
+    NUMBER_DIGITS, /* integers without fraction or exponent */
+} number_form;
+
+/* The spellings of the numbers between the bounds. */
+fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, number_form form);
+
+/* The plain spellings of the multiples of a number above 0; NULL if that needs too many states. */
+fsm *multiples_automaton(work *w, const decimal *of);
 
 #endif

@@ -163,6 +163,13 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     return e;
 }
 
+expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi) {
+    expr *e = expr_new(b, EXPR_TOKEN, 1);
+    e->u.tokens.lo = lo;
+    e->u.tokens.hi = hi;
+    return e;
+}
+
 uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols) {
     const uint8_t *s = bytes;
     uint32_t *out = arena_alloc(&b->w->mem, n + 1, sizeof *out), k = 0;
@@ -190,8 +197,7 @@ expr *expr_literal(builder *b, const void *bytes, size_t n) {
             /* Special tokens with equal text: each of them will do. */
             VEC(expr *) same = {0};
             for (uint32_t t = symbols[i++] - SYM_TOKEN; t != TRIE_NO_TOKEN; t = b->vocab->specials.next_same[t]) {
-                expr *e = expr_new(b, EXPR_TOKEN, 1);
-                e->u.id = t;
+                expr *e = expr_tokens(b, t, t);
                 vec_push(&b->w->mem, &same, e);
             }
             part = expr_choice(b, same.at, same.n);
@@ -233,21 +239,6 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
         at = next;
     }
     fsm_empty_add(f, at, to);
-}
-
-static void build_copy(const fsm *part, fsm *f, uint32_t from, uint32_t to) {
-    uint32_t n = fsm_size(part);
-    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
-    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
-    fsm_empty_add(f, from, number[part->start]);
-    for (uint32_t i = 0; i < part->edges.n; i++) {
-        fsm_edge g = part->edges.at[i];
-        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
-    }
-    for (uint32_t i = 0; i < part->empties.n; i++)
-        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
-    for (uint32_t s = 0; s < n; s++)
-        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
 }
 
 /* A rule that is only another rule's name stands for that one (a cycle of names matches nothing either way). */
@@ -361,10 +352,10 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         fsm_edge_add(f, from, at, at, to);
         return;
     case EXPR_TOKEN:
-        fsm_edge_add(f, from, SYM_TOKEN + e->u.id, SYM_TOKEN + e->u.id, to);
+        fsm_edge_add(f, from, SYM_TOKEN + e->u.tokens.lo, SYM_TOKEN + e->u.tokens.hi, to);
         return;
     case EXPR_FSM:
-        build_copy(e->u.automaton, f, from, to);
+        fsm_insert(f, e->u.automaton, from, to);
         return;
     case EXPR_DISPATCH:
         dispatch_build(b, e, f, from, to);
@@ -468,6 +459,10 @@ void builder_finish(builder *b, int code) {
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind != RULE_PLAIN) continue;
         assert(rule->body != NULL);
+        if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
+            rule->automaton = rule->body->u.automaton;
+            continue;
+        }
         fsm *f = fsm_new(b->w);
         uint32_t end = fsm_state(f);
         f->final.at[end] = 1;
@@ -492,6 +487,7 @@ void builder_finish(builder *b, int code) {
             if (!b->rules.at[rule->repeated].productive) rule->max = 0;
             continue;
         }
+        if (rule->body->kind == EXPR_FSM && rule->automaton == rule->body->u.automaton) continue; /* as small as it gets */
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }

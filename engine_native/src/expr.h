@@ -56,7 +56,10 @@ struct expr {
             expr *body;
             uint32_t min, max;
         } repeat;
-        uint32_t id;                     /* RULE number, TOKEN id */
+        uint32_t id;                     /* RULE number */
+        struct {
+            uint32_t lo, hi;             /* TOKEN: any one of these ids */
+        } tokens;
         fsm *automaton;                  /* FSM: over bytes, without rules */
         struct {
             const dispatch_pattern *patterns; /* n of them */
@@ -134,6 +137,8 @@ expr *expr_bytes(builder *b, const void *bytes, size_t n);
 expr *expr_text(builder *b, const char *text); /* zero-terminated bytes */
 /* Bytes in which the text of a special token stands for that token. */
 expr *expr_literal(builder *b, const void *bytes, size_t n);
+/* One token of lo..hi, whatever its bytes. */
+expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi);
 expr *expr_class(builder *b, const cp_range *ranges, uint32_t n);
 expr *expr_sequence(builder *b, expr *const *parts, uint32_t n);
 expr *expr_pair(builder *b, expr *first, expr *second);

@@ -21,4 +21,9 @@ expr *schema_expr(schema_context *c, const json *schema);
 bool schema_plain(const json *schema);
 expr *regex_expr(builder *b, const char *text, size_t n, const json *place);
 
+/* Texts in which a pattern matches: deterministic, trimmed and minimised, over code points (0 .. UTF8_MAX without the
+ * surrogates); NULL if there are none.  search: a part of the text matches; else the whole text.
+ * Escapes with an offset into the pattern. */
+fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search);
+
 #endif

@@ -22,16 +22,33 @@ fsm *fsm_new(work *w) {
 
 uint32_t fsm_state(fsm *f) {
     work_charge(f->w, 1);
+    f->reduced = false;
     vec_push(&f->w->mem, &f->final, 0);
     return f->final.n - 1;
 }
 
 void fsm_edge_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    f->reduced = false;
     vec_push(&f->w->mem, &f->edges, (fsm_edge){from, lo, hi, to});
 }
 
 void fsm_empty_add(fsm *f, uint32_t from, uint32_t to) {
     if (from != to) vec_push(&f->w->mem, &f->empties, (fsm_empty){from, to});
+}
+
+void fsm_insert(fsm *f, const fsm *part, uint32_t from, uint32_t to) {
+    uint32_t n = fsm_size(part);
+    uint32_t *number = arena_alloc(&f->w->mem, n, sizeof *number);
+    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
+    fsm_empty_add(f, from, number[part->start]);
+    for (uint32_t i = 0; i < part->edges.n; i++) {
+        fsm_edge g = part->edges.at[i];
+        fsm_edge_add(f, number[g.from], g.lo, g.hi, number[g.to]);
+    }
+    for (uint32_t i = 0; i < part->empties.n; i++)
+        fsm_empty_add(f, number[part->empties.at[i].from], number[part->empties.at[i].to]);
+    for (uint32_t s = 0; s < n; s++)
+        if (part->final.at[s]) fsm_empty_add(f, number[s], to);
 }
 
 typedef struct utf8_target {
@@ -63,7 +80,7 @@ static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
     return a->to < b->to;
 }
 
-static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
+void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
     fsm_edge *spare = NULL;
     uint32_t sorted = 1;
     while (sorted < n && !edge_before(&at[sorted], &at[sorted - 1])) sorted++;
@@ -100,14 +117,23 @@ static void sort_edges(arena *mem, fsm_edge *at, uint32_t n) {
 }
 
 void fsm_index(fsm *f) {
-    uint32_t n = fsm_size(f);
-    sort_edges(&f->w->mem, f->edges.at, f->edges.n);
-    f->first = arena_alloc(&f->w->mem, (size_t)n + 1, sizeof *f->first);
-    uint32_t e = 0;
-    for (uint32_t s = 0; s <= n; s++) {
-        while (e < f->edges.n && f->edges.at[e].from < s) e++;
-        f->first[s] = e;
+    uint32_t n = fsm_size(f), *first = arena_alloc(&f->w->mem, (size_t)n + 2, sizeof *first);
+    bool rising = true;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        first[f->edges.at[e].from + 2]++;
+        rising = rising && (e == 0 || f->edges.at[e - 1].from <= f->edges.at[e].from);
     }
+    for (uint32_t s = 0; s < n; s++) first[s + 2] += first[s + 1];
+    if (!rising && f->edges.n != 0) { /* by `from`; first[s + 1] moves from the beginning of s to its end */
+        fsm_edge *to = arena_alloc(&f->w->mem, f->edges.n, sizeof *to);
+        for (uint32_t e = 0; e < f->edges.n; e++) to[first[f->edges.at[e].from + 1]++] = f->edges.at[e];
+        f->edges.at = to;
+        f->edges.cap = f->edges.n;
+    } else {
+        for (uint32_t s = 0; s < n; s++) first[s + 1] = first[s + 2];
+    }
+    f->first = first;
+    for (uint32_t s = 0; s < n; s++) fsm_sort_edges(&f->w->mem, f->edges.at + first[s], first[s + 1] - first[s]);
 }
 
 /* ---- subset construction ---- */
@@ -123,10 +149,11 @@ typedef struct determiniser {
     uint32_t *empty_first; /* empties of in, by from */
     uint32_t *empty_to;
     uint32_t *stamp, round;
+    uint32_t *alone; /* state of out, + 1, for the subset of one state of in */
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
-    uint32_t cap;
+    uint8_t *accepts_all; /* NULL, or of each state of in: every text of letters is accepted from here */
 } determiniser;
 
 static void index_empties(determiniser *d) {
@@ -167,6 +194,18 @@ static void gather(determiniser *d, uint32_t s) {
     d->gathered.n = keep;
 }
 
+/* A state that accepts everything says all that the others could. */
+static void keep_accepting(determiniser *d) {
+    for (uint32_t i = 0; i < d->gathered.n; i++)
+        if (d->accepts_all[d->gathered.at[i]]) {
+            uint32_t only = d->gathered.at[i];
+            d->gathered.n = 0;
+            d->round++;
+            gather(d, only); /* with the final state behind its empty edges */
+            return;
+        }
+}
+
 static void sort_u32(uint32_t *at, uint32_t n) {
     for (uint32_t gap = n / 2; gap > 0; gap /= 2)
         for (uint32_t i = gap; i < n; i++) {
@@ -190,6 +229,8 @@ static void grow_table(determiniser *d) {
 /* The state of out for the gathered set. */
 static uint32_t intern_subset(determiniser *d) {
     arena *mem = &d->in->w->mem;
+    uint32_t *alone = d->gathered.n == 1 ? &d->alone[d->gathered.at[0]] : NULL;
+    if (alone != NULL && *alone != 0) return *alone - 1;
     if (d->subsets.n * 2 >= d->mask) grow_table(d);
     sort_u32(d->gathered.at, d->gathered.n);
     uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
@@ -207,19 +248,58 @@ static uint32_t intern_subset(determiniser *d) {
     subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
     vec_push(mem, &d->subsets, s);
     d->table[slot] = id + 1;
+    if (alone != NULL) *alone = id + 1;
     return id;
+}
+
+/* The state of out for the gathered set after symbols lo..hi from state id. */
+static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
+    if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
+    uint32_t to = intern_subset(d);
+    fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
+    if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && !sym_is_rule(lo))
+        back->hi = hi;
+    else
+        fsm_edge_add(d->out, id, lo, hi, to);
+}
+
+/* A subset of one state whose edges do not overlap, as in a trie. */
+static bool is_simple(const determiniser *d, const subset *s) {
+    if (s->n != 1) return false;
+    const fsm *f = d->in;
+    for (uint32_t e = f->first[s->states[0]]; e + 1 < f->first[s->states[0] + 1]; e++)
+        if (f->edges.at[e + 1].lo <= f->edges.at[e].hi) return false;
+    return true;
 }
 
 typedef struct sweep {
     VEC(fsm_edge) edges;   /* of one subset, by lo */
     VEC(uint32_t) points;  /* where the set of covering edges changes */
     VEC(uint32_t) active;  /* indices into edges */
+    VEC(uint32_t) targets; /* of the active ones */
 } sweep;
 
-static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
+/* Its edges.  Returns what that cost: edges looked at. */
+static void gather_from(determiniser *d, const uint32_t *targets, uint32_t n) {
+    d->gathered.n = 0;
+    d->round++;
+    for (uint32_t i = 0; i < n; i++) gather(d, targets[i]);
+    if (d->accepts_all != NULL) keep_accepting(d);
+}
+
+static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
     arena *mem = &d->in->w->mem;
     subset s = d->subsets.at[id];
-    w->edges.n = w->points.n = w->active.n = 0;
+    if (is_simple(d, &s)) {
+        uint32_t first = d->in->first[s.states[0]], end = d->in->first[s.states[0] + 1];
+        for (uint32_t e = first; e < end; e++) {
+            fsm_edge edge = d->in->edges.at[e];
+            gather_from(d, &edge.to, 1);
+            add_edge(d, id, edge.lo, edge.hi);
+        }
+        return end - first;
+    }
+    w->edges.n = w->points.n = w->active.n = w->targets.n = 0;
     for (uint32_t i = 0; i < s.n; i++)
         for (uint32_t e = d->in->first[s.states[i]]; e < d->in->first[s.states[i] + 1]; e++) {
             fsm_edge edge = d->in->edges.at[e];
@@ -228,9 +308,10 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             vec_push(mem, &w->points, edge.lo);
             vec_push(mem, &w->points, edge.hi + 1);
         }
-    sort_edges(mem, w->edges.at, w->edges.n);
+    uint64_t cost = w->edges.n;
+    fsm_sort_edges(mem, w->edges.at, w->edges.n);
     sort_u32(w->points.at, w->points.n);
-    uint32_t next = 0, last_to = UINT32_MAX;
+    uint32_t next = 0;
     for (uint32_t p = 0; p + 1 < w->points.n; p++) {
         uint32_t lo = w->points.at[p], hi = w->points.at[p + 1];
         if (lo == hi) continue;
@@ -239,22 +320,14 @@ static void expand_subset(determiniser *d, uint32_t id, sweep *w) {
             if (w->edges.at[w->active.at[i]].hi >= lo) w->active.at[keep++] = w->active.at[i];
         w->active.n = keep;
         for (; next < w->edges.n && w->edges.at[next].lo == lo; next++) vec_push(mem, &w->active, next);
-        if (w->active.n == 0) {
-            last_to = UINT32_MAX;
-            continue;
-        }
-        d->gathered.n = 0;
-        d->round++;
-        for (uint32_t i = 0; i < w->active.n; i++) gather(d, w->edges.at[w->active.at[i]].to);
-        if (d->gathered.n == 0) continue; /* nothing can follow and nothing ends here: dead */
-        uint32_t to = intern_subset(d);
-        fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
-        if (to == last_to && back != NULL && back->from == id && back->hi + 1 == lo && !sym_is_rule(lo))
-            back->hi = hi - 1;
-        else
-            fsm_edge_add(d->out, id, lo, hi - 1, to);
-        last_to = to;
+        if (w->active.n == 0) continue;
+        cost += w->active.n;
+        w->targets.n = 0;
+        for (uint32_t i = 0; i < w->active.n; i++) vec_push(mem, &w->targets, w->edges.at[w->active.at[i]].to);
+        gather_from(d, w->targets.at, w->targets.n);
+        add_edge(d, id, lo, hi - 1);
     }
+    return cost;
 }
 
 /* Equal language, same states, no empty edges. */
@@ -280,20 +353,68 @@ static fsm *remove_empties(determiniser *d) {
     return out;
 }
 
-fsm *fsm_determinise(fsm *f) {
-    arena *mem = &f->w->mem;
+/* Which states end a text and go to themselves only, on all of 0 .. letters - 1. */
+static uint8_t *accepting_all(determiniser *d, uint32_t letters) {
+    fsm *f = d->in;
+    uint8_t *out = arena_alloc(&f->w->mem, fsm_size(f), 1);
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
+        uint32_t next = 0; /* the lowest letter that is not known to lead back here */
+        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
+            fsm_edge g = f->edges.at[e];
+            if (g.to == s && g.lo <= next && g.hi >= next) next = g.hi + 1;
+        }
+        if (next < letters) continue;
+        d->gathered.n = 0;
+        d->round++;
+        gather(d, s);
+        for (uint32_t i = 0; i < d->gathered.n; i++) out[s] |= f->final.at[d->gathered.at[i]];
+    }
+    return out;
+}
+
+static void determiniser_init(determiniser *d, fsm *f) {
     fsm_index(f);
-    determiniser d = {.in = f, .out = fsm_new(f->w)};
-    d.stamp = arena_alloc(mem, fsm_size(f), sizeof *d.stamp);
-    d.cap = fsm_size(f) * 4 + 2000;
-    index_empties(&d);
-    d.round = 1;
-    gather(&d, f->start);
-    intern_subset(&d);
+    *d = (determiniser){.in = f, .out = fsm_new(f->w)};
+    d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
+    d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
+    index_empties(d);
+    d->round = 1;
+    gather(d, f->start);
+    intern_subset(d);
+}
+
+/* Edges that all subsets may look at, and what a subset costs besides: about half a second of work. */
+#define SUBSET_WORK UINT64_C(10000000)
+#define SUBSET_COST 16
+
+fsm *fsm_determinise(fsm *f) {
+    determiniser d;
+    determiniser_init(&d, f);
+    uint64_t spent = 0;
+    uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > d.cap) return remove_empties(&d);
-        expand_subset(&d, id, &w);
+        if (d.subsets.n > cap || spent > SUBSET_WORK) return remove_empties(&d);
+        spent += expand_subset(&d, id, &w) + SUBSET_COST;
+    }
+    fsm_index(d.out);
+    return d.out;
+}
+
+fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
+
+fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
+    determiniser d;
+    determiniser_init(&d, f);
+    if (letters > 0) d.accepts_all = accepting_all(&d, letters);
+    sweep w = {0};
+    uint64_t spent = 0;
+    for (uint32_t id = 0; id < d.subsets.n; id++) {
+        uint64_t cost = expand_subset(&d, id, &w) + SUBSET_COST;
+        spent += cost;
+        work_charge(f->w, cost / 16);
+        if (spent > SUBSET_WORK)
+            escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
     }
     fsm_index(d.out);
     return d.out;
@@ -358,51 +479,6 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     }
     fsm_index(out);
     return out;
-}
-
-/* ---- difference: the product of a with the complement of b ---- */
-
-typedef struct difference {
-    const fsm *a, *b;
-    fsm *out;
-    uint32_t *number; /* (state of a, state of b or the one past its last: dead) -> state of out, + 1 */
-    VEC(fsm_empty) queue;
-} difference;
-
-static uint32_t difference_state(difference *d, uint32_t a, uint32_t b) {
-    size_t key = (size_t)a * (fsm_size(d->b) + 1) + b;
-    if (d->number[key] == 0) {
-        uint32_t s = d->queue.n == 0 ? d->out->start : fsm_state(d->out);
-        d->number[key] = s + 1;
-        d->out->final.at[s] = d->a->final.at[a] && (b == fsm_size(d->b) || !d->b->final.at[b]);
-        vec_push(&d->out->w->mem, &d->queue, (fsm_empty){a, b});
-    }
-    return d->number[key] - 1;
-}
-
-fsm *fsm_difference(const fsm *a, const fsm *b) {
-    work *w = a->w;
-    difference d = {.a = a, .b = b, .out = fsm_new(w)};
-    uint32_t dead = fsm_size(b);
-    d.number = arena_alloc(&w->mem, (size_t)fsm_size(a) * (dead + 1), sizeof *d.number);
-    difference_state(&d, a->start, b->start);
-    for (uint32_t q = 0; q < d.queue.n; q++) {
-        uint32_t sa = d.queue.at[q].from, sb = d.queue.at[q].to, at = difference_state(&d, sa, sb);
-        for (uint32_t e = a->first[sa]; e < a->first[sa + 1]; e++) {
-            fsm_edge g = a->edges.at[e];
-            uint32_t k = sb == dead ? 0 : b->first[sb], end = sb == dead ? 0 : b->first[sb + 1];
-            for (uint32_t lo = g.lo; lo <= g.hi;) {
-                while (k < end && b->edges.at[k].hi < lo) k++;
-                bool inside = k < end && b->edges.at[k].lo <= lo;
-                uint32_t hi = inside ? b->edges.at[k].hi : k < end ? b->edges.at[k].lo - 1 : g.hi;
-                if (hi > g.hi) hi = g.hi;
-                fsm_edge_add(d.out, at, lo, hi, difference_state(&d, g.to, inside ? b->edges.at[k].to : dead));
-                lo = hi + 1;
-            }
-        }
-    }
-    fsm_index(d.out);
-    return d.out;
 }
 
 /* ---- minimise ---- */

@@ -52,6 +52,7 @@ typedef struct fsm {
     VEC(uint8_t) final; /* one per state */
     uint32_t start;
     uint32_t *first; /* n states + 1; set by fsm_index */
+    bool reduced;    /* trimmed and minimised: builder_finish takes it as it is */
 } fsm;
 
 fsm *fsm_new(work *w); /* one state, number 0, the start */
@@ -59,16 +60,22 @@ uint32_t fsm_state(fsm *f);
 static inline uint32_t fsm_size(const fsm *f) { return f->final.n; }
 void fsm_edge_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 void fsm_empty_add(fsm *f, uint32_t from, uint32_t to);
+/* A copy of part between two states. */
+void fsm_insert(fsm *f, const fsm *part, uint32_t from, uint32_t to);
 /* The UTF-8 bytes of the code points lo..hi. */
 void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 
+void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n); /* by from, lo, hi, to */
 void fsm_index(fsm *f);
 fsm *fsm_determinise(fsm *f);
+/* Deterministic whatever it costs, or STE_ERR_LIMIT. */
+fsm *fsm_determinise_fully(fsm *f);
+/* The same for an alphabet 0 .. letters - 1: where everything is accepted that can follow, nothing else is looked at.
+ * A symbol past the letters may not follow such a place. */
+fsm *fsm_determinise_letters(fsm *f, uint32_t letters);
 /* Keep states that reach a final one along edges that keep(ctx, edge) admits, and those edges;
  * NULL if the language is empty.  Needs an indexed fsm without empty edges. */
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx);
-/* Texts of a that are none of b.  Both deterministic and indexed, over bytes. */
-fsm *fsm_difference(const fsm *a, const fsm *b);
 /* Merge equal states and number them breadth first.  Needs an indexed fsm without empty edges. */
 fsm *fsm_minimise(fsm *f);
 

@@ -1,5 +1,6 @@
 /* grammar.c - compile: text -> front end -> builder -> interned rules; and the cache of whole texts. */
 #include "front.h"
+#include "json_text.h"
 #include "matcher.h"
 
 #define VERSION "0.1.0"
@@ -56,6 +57,7 @@ struct ste_compiler {
     pthread_mutex_t lock;
     table texts;
     text_entry *newest, *oldest;
+    uint64_t room_at; /* above these bytes texts are forgotten; under lock */
     _Atomic uint64_t hits, misses, nanoseconds;
 };
 
@@ -114,6 +116,7 @@ int ste_compiler_new(ste_vocab *vocab, uint64_t cache_bytes, const ste_limits *l
     }
     atomic_init(&c->references, 1);
     c->limits = *limits;
+    c->room_at = cache_bytes;
     pthread_mutex_init(&c->lock, NULL);
     *out = c;
     return STE_OK;
@@ -138,7 +141,7 @@ void ste_compiler_free(ste_compiler *c) {
 
 void ste_compiler_clear(ste_compiler *c) {
     forget_all(c);
-    store_collect(c->store, true);
+    store_collect(c->store, COLLECT_ALL);
 }
 
 void ste_compiler_stats(ste_compiler *c, ste_stats *out) {
@@ -312,11 +315,18 @@ static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *
 
 /* Over budget: the older half of the texts goes first, then what nobody needs any more. */
 static void make_room(ste_compiler *c) {
-    if (!store_full(c->store)) return;
+    store *s = c->store;
     pthread_mutex_lock(&c->lock);
-    for (uint32_t n = (c->texts.count + 1) / 2; n > 0; n--) forget(c, c->oldest);
+    bool over = atomic_load_explicit(&s->bytes, memory_order_relaxed) > c->room_at;
+    for (uint32_t n = over ? (c->texts.count + 1) / 2 : 0; n > 0; n--) forget(c, c->oldest);
     pthread_mutex_unlock(&c->lock);
-    store_collect(c->store, false);
+    if (!over) return;
+    store_collect(s, COLLECT_NOW);
+    /* What is left may be live: then a little more must come before it is worth trying again. */
+    uint64_t left = atomic_load_explicit(&s->bytes, memory_order_relaxed) + s->budget / 4;
+    pthread_mutex_lock(&c->lock);
+    c->room_at = left > s->budget ? left : s->budget;
+    pthread_mutex_unlock(&c->lock);
 }
 
 int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, const ste_options *options,
@@ -329,6 +339,9 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     double begin = monotonic_seconds();
     job j = {.compiler = c, .kind = kind, .text = text, .length = length, .names = names_of(s)};
     if (options != NULL) j.options = *options;
+    for (int i = 0; i < 4; i++)
+        if (j.options.spaces[i] > 15) return fail(err, STE_ERR_ARGUMENT, 0, "more than 15 spaces beside a separator");
+    j.options.whitespace = json_layout(&j.options);
     uint64_t hash = hash_bytes(text, length, (uint64_t)kind << 8 | (uint64_t)j.options.whitespace);
     pthread_mutex_lock(&c->lock);
     text_entry *known = find(c, &j, hash);

@@ -84,11 +84,26 @@ static uint32_t read_escape(reader *r) {
 /* Bytes that stand for themselves in a string: ASCII but controls, the quote and the backslash. */
 static bool is_plain(uint8_t c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
 
+/* The high bit of each byte of v that is 0 (and perhaps of bytes above such a one). */
+static uint64_t zero_bytes(uint64_t v) { return (v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080); }
+
+/* Past plain bytes, eight at a time; stops at the first that is not plain, or a little before. */
+static size_t skip_plain(const uint8_t *s, size_t at, size_t n) {
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    for (; n - at >= 8; at += 8) {
+        uint64_t v;
+        memcpy(&v, s + at, 8);
+        uint64_t odd = (v & (each * 0x80)) | zero_bytes(v ^ (each * '"')) | zero_bytes(v ^ (each * '\\')) | zero_bytes(v & (each * 0xE0));
+        if (odd != 0) break;
+    }
+    while (at < n && is_plain(s[at])) at++;
+    return at;
+}
+
 /* After the opening quote. */
 static const char *read_string(reader *r, uint32_t *length) {
     const uint8_t *s = r->s;
-    size_t from = r->at, end = from;
-    while (end < r->n && is_plain(s[end])) end++;
+    size_t from = r->at, end = skip_plain(s, from, r->n);
     if (end < r->n && s[end] == '"') {
         r->at = end + 1;
         *length = (uint32_t)(end - from);
@@ -158,7 +173,11 @@ static json skip_object(reader *r) {
         } else if (c == '}' || c == ']') {
             depth--;
         } else if (c == '"') {
-            while (r->at < r->n && r->s[r->at] != '"') r->at += r->s[r->at] == '\\' ? 2 : 1;
+            r->at = skip_plain(r->s, r->at, r->n);
+            while (r->at < r->n && r->s[r->at] != '"') {
+                r->at += r->s[r->at] == '\\' ? 2 : 1;
+                r->at = r->at < r->n ? skip_plain(r->s, r->at, r->n) : r->at;
+            }
             if (r->at++ >= r->n) {
                 r->at = r->n;
                 bad(r, "a string is not closed");

@@ -1,6 +1,7 @@
 /* json_text.c - see json_text.h. */
 #include "json_text.h"
 
+#include "fsm_product.h"
 #include "utf8.h"
 
 static const char short_from[] = "\"\\\b\f\n\r\t", short_to[] = "\"\\bfnrt";
@@ -130,6 +131,145 @@ expr *json_fixed_string(builder *b, const char *s, size_t n) {
     return expr_fsm(b, f);
 }
 
+/* ---- from code points to spellings ---- */
+
+/* Four hexadecimal digits of the values lo..hi, of which `digits` are left. */
+static void add_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to) {
+    uint32_t shift = 4 * (digits - 1), mask = (UINT32_C(1) << shift) - 1;
+    if (digits == 1) {
+        add_hex(f, from, lo, hi, to);
+        return;
+    }
+    uint32_t first = lo >> shift, last = hi >> shift;
+    for (uint32_t d = first; d <= last; d++) {
+        uint32_t low = d == first ? lo & mask : 0, high = d == last ? hi & mask : mask, next = fsm_state(f);
+        uint32_t until = d;
+        if (low == 0 && high == mask) /* whole digits at once */
+            while (until < last && (until + 1 < last || (hi & mask) == mask)) until++;
+        add_hex(f, from, d, until, next);
+        add_hex_range(f, next, low, high, digits - 1, to);
+        d = until;
+    }
+}
+
+/* From after "\u": the code units of the code points lo..hi, all beyond ASCII's printable ones. */
+static void add_units(fsm *f, uint32_t u, uint32_t lo, uint32_t hi, uint32_t to) {
+    if (lo < 0xD800) add_hex_range(f, u, lo, hi < 0xD7FF ? hi : 0xD7FF, 4, to);
+    if (hi > 0xDFFF && lo < 0x10000) add_hex_range(f, u, lo > 0xE000 ? lo : 0xE000, hi < 0xFFFF ? hi : 0xFFFF, 4, to);
+    if (hi < 0x10000) return;
+    uint32_t a = (lo > 0x10000 ? lo : 0x10000) - 0x10000, z = hi - 0x10000;
+    for (uint32_t high = a >> 10; high <= z >> 10; high++) {
+        uint32_t low = high == a >> 10 ? a & 0x3FF : 0, top = high == z >> 10 ? z & 0x3FF : 0x3FF, until = high;
+        if (low == 0 && top == 0x3FF) /* whole blocks at once */
+            while (until < z >> 10 && (until + 1 < z >> 10 || (z & 0x3FF) == 0x3FF)) until++;
+        uint32_t pair = fsm_state(f), second = add_bytes(f, pair, "\\u", 2);
+        add_hex_range(f, u, 0xD800 + high, 0xD800 + until, 4, pair);
+        add_hex_range(f, second, 0xDC00 + low, 0xDC00 + top, 4, to);
+        high = until;
+    }
+}
+
+typedef struct speller {
+    fsm *f;
+    uint32_t from, escape, u; /* after a backslash, after "\u"; 0 until made */
+} speller;
+
+static uint32_t after_backslash(speller *s) {
+    if (s->escape == 0) s->escape = add_bytes(s->f, s->from, "\\", 1);
+    return s->escape;
+}
+
+static uint32_t after_u(speller *s) {
+    if (s->u == 0) s->u = add_bytes(s->f, after_backslash(s), "u", 1);
+    return s->u;
+}
+
+/* Characters that are one byte. */
+static void spell_short(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    static const cp_range raw[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7F}};
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) {
+        uint32_t first = lo > raw[i].lo ? lo : raw[i].lo, last = hi < raw[i].hi ? hi : raw[i].hi;
+        if (first <= last) fsm_edge_add(f, from, first, last, to);
+    }
+}
+
+/* All others, and what else DEL can be. */
+static void spell_long(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
+    static const char hex[] = "0123456789abcdef";
+    for (uint32_t cp = lo; cp <= hi && cp <= '\\'; cp++) {
+        const char *p = cp != 0 ? strchr(short_from, (char)cp) : NULL;
+        if (p != NULL) {
+            fsm_edge_add(s->f, after_backslash(s), (uint8_t)short_to[p - short_from], (uint8_t)short_to[p - short_from], to);
+        } else if (cp < 0x20) {
+            uint32_t at = add_bytes(s->f, after_u(s), (char[]){'0', '0', hex[cp >> 4]}, 3);
+            fsm_edge_add(s->f, at, (uint8_t)hex[cp & 15], (uint8_t)hex[cp & 15], to);
+        }
+    }
+    if (hi >= 0x80) fsm_utf8_add(s->f, s->from, lo > 0x80 ? lo : 0x80, hi, to);
+    if (hi >= 0x7F) add_units(s->f, after_u(s), lo > 0x7F ? lo : 0x7F, hi, to);
+}
+
+static bool is_long(uint32_t lo, uint32_t hi) { return hi >= 0x7F || lo < 0x20 || (lo <= '"' && hi >= '"') || (lo <= '\\' && hi >= '\\'); }
+
+/* In large automata the long spellings of a class are a rule, written once: from most states the same
+ * few classes go out. */
+#define SHARE_FROM 300
+
+typedef struct long_class {
+    cp_range *at;
+    uint32_t n, rule;
+} long_class;
+
+typedef VEC(long_class) long_classes;
+
+static uint32_t long_rule(builder *b, long_classes *known, const cp_range *ranges, uint32_t n) {
+    for (uint32_t i = 0; i < known->n; i++)
+        if (known->at[i].n == n && memcmp(known->at[i].at, ranges, n * sizeof *ranges) == 0) return known->at[i].rule;
+    fsm *f = fsm_new(b->w);
+    uint32_t end = fsm_state(f);
+    f->final.at[end] = 1;
+    speller s = {.f = f};
+    for (uint32_t i = 0; i < n; i++) spell_long(&s, ranges[i].lo, ranges[i].hi, end);
+    long_class made = {arena_copy(&b->w->mem, ranges, n * sizeof *ranges), n, rule_of(b, expr_fsm(b, f))};
+    vec_push(&b->w->mem, known, made);
+    return made.rule;
+}
+
+static void share_long(builder *b, long_classes *known, const fsm *text, uint32_t s, fsm *out) {
+    VEC(cp_range) ranges = {0};
+    for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
+        uint32_t to = text->edges.at[e].to, before = text->first[s];
+        while (text->edges.at[before].to != to) before++;
+        if (before < e) continue; /* with the first edge to the same state */
+        ranges.n = 0;
+        for (uint32_t k = e; k < text->first[s + 1]; k++)
+            if (text->edges.at[k].to == to && is_long(text->edges.at[k].lo, text->edges.at[k].hi))
+                vec_push(&b->w->mem, &ranges, (cp_range){text->edges.at[k].lo, text->edges.at[k].hi});
+        if (ranges.n == 0) continue;
+        uint32_t symbol = SYM_RULE + long_rule(b, known, ranges.at, ranges.n);
+        fsm_edge_add(out, s, symbol, symbol, to);
+    }
+}
+
+fsm *json_spelled_automaton(builder *b, const fsm *text) {
+    fsm *f = fsm_new(b->w);
+    long_classes known = {0};
+    uint32_t n = fsm_size(text);
+    for (uint32_t s = 1; s < n; s++) fsm_state(f);
+    f->start = text->start;
+    for (uint32_t s = 0; s < n; s++) {
+        speller at = {.f = f, .from = s};
+        f->final.at[s] = text->final.at[s];
+        for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
+            fsm_edge g = text->edges.at[e];
+            spell_short(f, s, g.lo, g.hi, g.to);
+            if (n < SHARE_FROM) spell_long(&at, g.lo, g.hi, g.to);
+        }
+        if (n >= SHARE_FROM) share_long(b, &known, text, s, f);
+    }
+    return f;
+}
+
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {
     fsm *f = fsm_new(w);
@@ -178,8 +318,8 @@ fsm *json_other_string_automaton(builder *b, expr *taken) {
 #define INDENT_SPACES 64
 #define INDENT_TABS 16
 
-expr *json_whitespace(builder *b, int whitespace) {
-    if (whitespace == STE_WHITESPACE_NONE) return expr_empty(b);
+static expr *blank(builder *b, int whitespace) {
+    if (whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT) return expr_empty(b);
     fsm *f = fsm_new(b->w);
     f->final.at[f->start] = 1;
     if (whitespace == STE_WHITESPACE_ANY) {
@@ -200,4 +340,21 @@ expr *json_whitespace(builder *b, int whitespace) {
             }
     }
     return expr_rule(b, rule_of(b, expr_fsm(b, f)));
+}
+
+int json_layout(const ste_options *options) {
+    int layout = options->whitespace | (options->property_order == STE_ORDER_ANY ? 1 << 20 : 0);
+    for (int i = 0; i < 4 && options->whitespace == STE_WHITESPACE_EXACT; i++) layout |= (options->spaces[i] & 15) << (4 + 4 * i);
+    return layout;
+}
+
+json_spaces json_whitespace(builder *b, int layout) {
+    json_spaces out = {.inside = blank(b, layout & 15)};
+    expr *sides[4], *marks[2] = {expr_text(b, ","), expr_text(b, ":")};
+    for (int i = 0; i < 4; i++)
+        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
+                                                         : out.inside;
+    out.comma = expr_sequence(b, (expr *[]){sides[0], marks[0], sides[1]}, 3);
+    out.colon = expr_sequence(b, (expr *[]){sides[2], marks[1], sides[3]}, 3);
+    return out;
 }

@@ -1,13 +1,14 @@
 /* json_text.h - how strings and whitespace are spelled in JSON text.
  *
- * Spellings.  In a free string value every spelling of a character counts: raw
- * UTF-8, short escapes, \uXXXX in either case, surrogate pairs; a lone
- * surrogate does not.  Where a string is fixed (a key, an enum value) or must
- * differ from fixed ones (an undeclared key) ASCII characters have exactly one
- * spelling, the one that JSON writers use: raw, but for `"` and `\`, short
- * escapes where they exist, and \u00xx in lower case for other control
- * characters.  DEL and all others may be raw or \uXXXX: writers differ there.
- * So an undeclared key can never be a declared one in disguise. */
+ * Spellings.  In a string value about which nothing is said but its length
+ * every spelling of a character counts: raw UTF-8, short escapes, \uXXXX in
+ * either case, surrogate pairs; a lone surrogate does not.  Everywhere else - a
+ * key, an enum value, a string under a pattern or format - an ASCII character
+ * has exactly one spelling, the one that JSON writers use: raw, but for `"` and
+ * `\`, short escapes where they exist, and \u00xx in lower case for other
+ * control characters.  DEL and all others may be raw or \uXXXX: writers differ
+ * there.  So an undeclared key can never be a declared one in disguise, and no
+ * escape carries a character past a pattern. */
 #ifndef STE_JSON_TEXT_H
 #define STE_JSON_TEXT_H
 
@@ -20,10 +21,23 @@ expr *json_fixed_string(builder *b, const char *s, size_t n);
 fsm *json_char_automaton(work *w);
 fsm *json_string_automaton(work *w);
 
+/* The spellings, without quotes, of the texts of an automaton over code points (indexed). */
+fsm *json_spelled_automaton(builder *b, const fsm *text);
+
 /* A string, quotes included, that is none of the fixed strings of `taken`. */
 fsm *json_other_string_automaton(builder *b, expr *taken);
 
-/* What may stand between two JSON tokens: STE_WHITESPACE_*. */
-expr *json_whitespace(builder *b, int whitespace);
+/* All options about JSON text in one number, so that equal options are equal numbers: bits 0-3
+ * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY. */
+int json_layout(const ste_options *options);
+static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0; }
+
+/* What stands between JSON tokens. */
+typedef struct json_spaces {
+    expr *inside;        /* beside brackets and braces */
+    expr *comma, *colon; /* with what is around them */
+} json_spaces;
+
+json_spaces json_whitespace(builder *b, int layout);
 
 #endif

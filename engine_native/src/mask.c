@@ -428,6 +428,9 @@ static bool local_of(use *u, item it, bool want_exits, local_part *out) {
     store *s = u->s;
     set *at = set_local(u, it.state, it.reg);
     if (at == NULL) return false;
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    if (atomic_load_explicit(&at->used, memory_order_relaxed) != epoch)
+        atomic_store_explicit(&at->used, epoch, memory_order_relaxed);
     out->row = atomic_load_explicit(&at->row, memory_order_acquire);
     out->exits = atomic_load_explicit(&at->exits, memory_order_acquire);
     if (out->row != NULL && (!want_exits || out->exits != NULL)) {

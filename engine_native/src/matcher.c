@@ -23,7 +23,7 @@ static bool is_over(const ste_matcher *m) { return m->terminated || m->failed !=
 static void leave(ste_matcher *m, bool collect) {
     store *s = m->grammar->store;
     pthread_rwlock_unlock(&s->gate);
-    if (collect && store_full(s)) store_collect(s, false);
+    if (collect && store_full(s)) store_collect(s, COLLECT_IF_FULL);
     atomic_store_explicit(&m->busy, false, memory_order_release);
 }
 
@@ -57,6 +57,7 @@ static void destroy(ste_matcher *m) {
     store_free(s, m->steps, m->cap_steps * sizeof *m->steps);
     store_free(s, m->stop, m->n_stop * sizeof *m->stop);
     transcript_free(s, m->transcript);
+    measure_release(s, m->measure);
     ste_grammar *g = m->grammar;
     store_free(s, m, sizeof *m);
     ste_grammar_free(g);
@@ -125,6 +126,9 @@ int ste_matcher_fork(ste_matcher *m, ste_matcher **out, ste_error *err) {
         copy->failed = m->failed;
         copy->use = m->use;
         copy->bytes = m->bytes;
+        copy->measure = measure_retain(copy->grammar->store, m->measure);
+        copy->most = m->most;
+        copy->budgeted_at = m->budgeted_at;
         link_matcher(copy);
     }
     leave(m, false);
@@ -147,17 +151,6 @@ void ste_matcher_free(ste_matcher *m) {
 }
 
 uint32_t ste_matcher_vocab_size(const ste_matcher *m) { return m->grammar->store->vocab->size; }
-
-int ste_matcher_reset(ste_matcher *m) {
-    if (!enter(m)) return STE_ERR_BUSY;
-    m->n_steps = 1;
-    m->bytes = 0;
-    if (m->transcript != NULL) transcript_cut(m->transcript, 0);
-    m->terminated = false;
-    m->failed = STE_OK;
-    leave(m, false);
-    return STE_OK;
-}
 
 /* ---- stepping; all of these want the gate ---- */
 
@@ -211,6 +204,23 @@ static outcome step_token(ste_matcher *m, set *from, uint32_t token) {
     return is_stop(m, token) ? step_stop(u, from, token) : refused();
 }
 
+/* Tokens that the budget leaves after `ahead` more steps. */
+static uint64_t tokens_left(const ste_matcher *m, uint64_t ahead) {
+    uint64_t used = m->n_steps - 1 + ahead;
+    return m->measure == NULL ? NEVER : m->most > used ? m->most - used : 0;
+}
+
+/* The step from `from`, if what is left is enough to complete the text after it.  Stop tokens are free. */
+static outcome within(ste_matcher *m, set *from, outcome o, uint64_t left) {
+    if (m->measure == NULL || o.code != 1 || o.stop) return o;
+    int code = left == 0 ? 0 : budget_allows(&m->use, m->measure, from, o.to, left - 1);
+    return code == 1 ? o : (outcome){NULL, code, false};
+}
+
+static outcome step_within(ste_matcher *m, set *from, uint32_t token, uint64_t ahead) {
+    return within(m, from, step_token(m, from, token), tokens_left(m, ahead));
+}
+
 /* Bytes that a step from `from` adds to what the matcher keeps alive. */
 static uint64_t step_size(const set *from, const set *to) { return from == to ? 0 : set_bytes(to); }
 
@@ -244,7 +254,7 @@ static int push(ste_matcher *m, outcome o, passage p) {
 
 int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
     if (!enter(m)) return STE_ERR_BUSY;
-    outcome o = is_over(m) ? refused() : step_token(m, current(m), token);
+    outcome o = is_over(m) ? refused() : step_within(m, current(m), token, 0);
     int64_t code = settle(m, push(m, o, passage_of(m, token, o)));
     leave(m, true);
     return (int)code;
@@ -252,27 +262,51 @@ int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
 
 int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
-    outcome o = is_over(m) ? refused() : step_bytes(&m->use, current(m), bytes, n);
-    int64_t code = settle(m, push(m, o, (passage){bytes, n, TRIE_NO_TOKEN, true}));
+    int64_t code = 0;
+    if (!is_over(m)) {
+        outcome o = within(m, current(m), step_bytes(&m->use, current(m), bytes, n), tokens_left(m, 0));
+        code = settle(m, push(m, o, (passage){bytes, n, TRIE_NO_TOKEN, true}));
+    }
     leave(m, true);
     return (int)code;
 }
 
-int64_t ste_matcher_validate(ste_matcher *m, const uint32_t *tokens, uint32_t n) {
-    if (!enter(m)) return STE_ERR_BUSY;
+static int64_t count_accepted(ste_matcher *m, const uint32_t *tokens, uint64_t n) {
     set *at = current(m);
-    int64_t count = 0;
-    bool over = is_over(m);
-    for (uint32_t i = 0; i < n && !over; i++) {
-        outcome o = step_token(m, at, tokens[i]);
-        if (settle(m, o.code) < 0) count = o.code;
+    uint64_t i = 0;
+    for (bool over = is_over(m); i < n && !over; i++) {
+        outcome o = step_within(m, at, tokens[i], i);
+        if (settle(m, o.code) < 0) return o.code;
         if (o.code != 1) break;
-        count++;
         at = o.to;
         over = o.stop;
     }
+    return (int64_t)i;
+}
+
+int64_t ste_matcher_validate(ste_matcher *m, const uint32_t *tokens, uint32_t n) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    int64_t count = count_accepted(m, tokens, n);
     leave(m, true);
     return count;
+}
+
+/* A budget goes with the position where it was set. */
+static void go_back(ste_matcher *m, uint32_t n_steps) {
+    for (; m->n_steps > n_steps; m->n_steps--) m->bytes -= step_size(m->steps[m->n_steps - 2], m->steps[m->n_steps - 1]);
+    if (m->transcript != NULL) transcript_cut(m->transcript, n_steps - 1);
+    m->terminated = false;
+    m->failed = STE_OK;
+    if (m->measure == NULL || n_steps >= m->budgeted_at) return;
+    measure_release(m->grammar->store, m->measure);
+    m->measure = NULL;
+}
+
+int ste_matcher_reset(ste_matcher *m) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    go_back(m, 1);
+    leave(m, false);
+    return STE_OK;
 }
 
 int ste_matcher_rollback(ste_matcher *m, uint32_t n) {
@@ -281,12 +315,69 @@ int ste_matcher_rollback(ste_matcher *m, uint32_t n) {
     if (n >= m->n_steps) {
         code = STE_ERR_ARGUMENT;
     } else if (n > 0) {
-        for (; n > 0; n--, m->n_steps--) m->bytes -= step_size(m->steps[m->n_steps - 2], m->steps[m->n_steps - 1]);
-        if (m->transcript != NULL) transcript_cut(m->transcript, m->n_steps - 1);
-        m->terminated = false;
-        m->failed = STE_OK;
+        go_back(m, m->n_steps - n);
     }
     leave(m, false);
+    return code;
+}
+
+/* ---- budgets ---- */
+
+/* The fewest tokens that are enough from here, by a measure that the caller gets a reference of. */
+static int find_least(ste_matcher *m, measure **out, uint64_t *least) {
+    store *s = m->grammar->store;
+    measure *found = measure_acquire(s, m->stop, m->n_stop);
+    if (found == NULL) return STE_ERR_NO_MEMORY;
+    *least = 0;
+    int code = measure_open(&m->use, found, m->grammar->root);
+    if (code == STE_OK && !is_over(m)) code = budget_least(&m->use, found, current(m), least);
+    if (code == STE_OK)
+        *out = found;
+    else
+        measure_release(s, found);
+    return code;
+}
+
+static int no_measure(ste_error *err, int code) {
+    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : "token budget");
+}
+
+int ste_matcher_least_tokens(ste_matcher *m, uint64_t *least, ste_error *err) {
+    if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
+    measure *found;
+    uint64_t n;
+    int code = find_least(m, &found, &n);
+    if (code == STE_OK) {
+        measure_release(m->grammar->store, found);
+        *least = n;
+    }
+    leave(m, true);
+    return code == STE_OK ? STE_OK : no_measure(err, code);
+}
+
+int ste_matcher_set_token_budget(ste_matcher *m, uint64_t n, ste_error *err) {
+    if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
+    store *s = m->grammar->store;
+    measure *found = NULL;
+    uint64_t least = 0;
+    int code = n == STE_NO_BUDGET ? STE_OK : find_least(m, &found, &least);
+    if (code != STE_OK) {
+        no_measure(err, code);
+    } else if (least == NEVER) {
+        code = fail(err, STE_ERR_ARGUMENT, 0, "no budget is enough: the vocabulary has no tokens that complete the text");
+    } else if (n < least) {
+        code = fail(err, STE_ERR_ARGUMENT, 0, "a budget of %llu tokens, but the text needs %llu", (unsigned long long)n,
+                    (unsigned long long)least);
+    }
+    if (code == STE_OK) {
+        measure_release(s, m->measure);
+        m->measure = found;
+        m->most = tokens_least(tokens_add(n, m->n_steps - 1), NEVER - 1);
+        m->budgeted_at = m->n_steps;
+    } else {
+        measure_release(s, found);
+    }
+    leave(m, true);
     return code;
 }
 
@@ -361,24 +452,38 @@ static int only_stops(const ste_matcher *m, uint32_t *words) {
     return 1;
 }
 
-/* 1: written; 0: written, nothing is forbidden; negative: out of memory. */
-static int write_row(ste_matcher *m, set *at, bool terminated, uint32_t *words) {
+/* The row after `ahead` more steps, without stop tokens; NULL in *out where no token is left. */
+static int find_row(ste_matcher *m, set *at, uint64_t ahead, const row **out) {
+    *out = NULL;
+    if (m->measure != NULL) {
+        uint64_t left = tokens_left(m, ahead);
+        return left == 0 ? STE_OK : budget_row(&m->use, m->measure, at, left - 1, out);
+    }
+    *out = mask_row(&m->use, at);
+    return *out == NULL ? m->use.code : STE_OK;
+}
+
+/* The row at `at`, `ahead` steps from here.  1: written; 0: written, nothing is forbidden; negative: out of memory. */
+static int write_row(ste_matcher *m, set *at, uint64_t ahead, bool terminated, uint32_t *words) {
     store *s = m->grammar->store;
     if (terminated || m->failed != STE_OK) return only_stops(m, words);
-    row *r = mask_row(&m->use, at);
-    int code = r == NULL ? m->use.code : STE_OK;
+    const row *r;
+    int code = find_row(m, at, ahead, &r);
     if (code == STE_OK) {
-        row_write(s, r, words);
+        if (r != NULL)
+            row_write(s, r, words);
+        else
+            memset(words, 0, s->vocab->words * sizeof *words);
         code = write_stops(m, at, words);
     }
     if (code != STE_OK) return settle(m, code) < 0 ? code : only_stops(m, words);
-    return !row_is_few(r) && all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
+    return r != NULL && !row_is_few(r) && all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
 }
 
 int ste_matcher_fill(ste_matcher *m, uint32_t *words, uint32_t n_words) {
     if (n_words != m->grammar->store->vocab->words) return STE_ERR_ARGUMENT;
     if (!enter(m)) return STE_ERR_BUSY;
-    int code = write_row(m, current(m), m->terminated, words);
+    int code = write_row(m, current(m), 0, m->terminated, words);
     leave(m, true);
     return code;
 }
@@ -478,6 +583,7 @@ int64_t ste_matcher_forced_tokens(ste_matcher *m, uint32_t *tokens, size_t capac
         tokens[n++] = token;
     }
     code = settle(m, code);
+    if (code == 0 && m->measure != NULL) n = count_accepted(m, tokens, (uint64_t)n); /* the longest may be too many */
     leave(m, true);
     store_free(s, bytes, FORCED_RUN);
     return code != 0 ? code : n;
@@ -487,6 +593,7 @@ int64_t ste_matcher_forced_tokens(ste_matcher *m, uint32_t *tokens, size_t capac
 
 typedef struct draft_node {
     set *at; /* NULL: not valid */
+    uint32_t depth;
     bool terminated;
 } draft_node;
 
@@ -510,12 +617,12 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
         goto done;
     }
     memset(bitmask, 0, (size_t)n_nodes * n_words * sizeof *bitmask);
-    nodes[0] = (draft_node){current(m), m->terminated};
+    nodes[0] = (draft_node){current(m), 0, m->terminated};
     seen[0] = 1;
     stack[depth++] = 0;
     while (depth > 0) {
         uint32_t i = stack[--depth];
-        int filled = write_row(m, nodes[i].at, nodes[i].terminated, bitmask + (size_t)i * n_words);
+        int filled = write_row(m, nodes[i].at, nodes[i].depth, nodes[i].terminated, bitmask + (size_t)i * n_words);
         if (filled < 0) {
             code = filled;
             goto done;
@@ -528,13 +635,13 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
             }
             seen[c] = 1;
             if (nodes[i].terminated || tokens[c] < 0 || tokens[c] >= (int64_t)s->vocab->size) continue;
-            outcome o = step_token(m, nodes[i].at, (uint32_t)tokens[c]);
+            outcome o = step_within(m, nodes[i].at, (uint32_t)tokens[c], nodes[i].depth);
             if (settle(m, o.code) < 0) {
                 code = o.code;
                 goto done;
             }
             if (o.code != 1) continue;
-            nodes[c] = (draft_node){o.to, o.stop};
+            nodes[c] = (draft_node){o.to, nodes[i].depth + 1, o.stop};
             stack[depth++] = (uint32_t)c;
         }
     }
@@ -568,7 +675,7 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
         }
         int64_t to = rows == NULL ? (int64_t)i : rows[i];
         m->use.code = STE_ERR_NO_MEMORY;
-        if (write_row(m, current(m), m->terminated, bitmask + (size_t)to * n_words) < 0) {
+        if (write_row(m, current(m), 0, m->terminated, bitmask + (size_t)to * n_words) < 0) {
             m->failed = STE_ERR_NO_MEMORY; /* its request ends; the batch goes on */
             only_stops(m, bitmask + (size_t)to * n_words);
         }
@@ -576,7 +683,7 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
     }
     if (held != NULL) {
         pthread_rwlock_unlock(&held->gate);
-        if (store_full(held)) store_collect(held, false);
+        if (store_full(held)) store_collect(held, COLLECT_IF_FULL);
     }
     return code;
 }

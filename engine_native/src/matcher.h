@@ -2,7 +2,7 @@
 #ifndef STE_MATCHER_H
 #define STE_MATCHER_H
 
-#include "store.h"
+#include "budget.h"
 
 struct ste_grammar {
     store *store;
@@ -27,6 +27,9 @@ struct ste_matcher {
     uint32_t n_stop;
     struct transcript *transcript; /* NULL if the grammar has no captures */
     bool terminated;
+    measure *measure;     /* NULL: no budget */
+    uint64_t most;        /* with a budget: tokens there may be in all */
+    uint32_t budgeted_at; /* n_steps when it was set */
     int failed;     /* STE_OK, or the limit or lack of memory that ended it */
     use use;
     uint64_t bytes; /* of the sets in steps, where one differs from the one before */

@@ -62,6 +62,8 @@ row *row_intern_few(store *s, uint32_t *tokens, uint32_t n) {
     return intern(s, tokens, kept);
 }
 
+size_t row_bytes(const store *s, const row *r) { return row_size(s, r->n); }
+
 bool row_is_few(const row *r) { return r->n != DENSE; }
 
 void row_write(const store *s, const row *r, uint32_t *words) {

@@ -127,6 +127,7 @@ static bool key_before(const order_key *a, const order_key *b) {
 static fsm *renumber(interner *in, const fsm *f) {
     arena *mem = in->mem;
     uint32_t n = fsm_size(f), head = 0, tail = 0;
+    f->w->states -= n; /* the new one takes its place */
     fsm *out = fsm_new(f->w);
     uint32_t *number = arena_alloc(mem, n, sizeof *number), *queue = arena_alloc(mem, n, sizeof *queue);
     VEC(order_key) keys = {0};

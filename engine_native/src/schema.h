@@ -1,15 +1,23 @@
-/* schema.h - JSON Schema as a graph: references, keywords, and the judge of values.
+/* schema.h - JSON Schema as a graph: references, keywords, alternatives, and the judge of values.
  *
- * A *conjunction* is a sorted list of schema nodes that must all hold.  Sub-
- * schemas stay conjunctions of source nodes, so there are finitely many and
- * recursion through $ref ends by meeting a known one.  schema_expand turns a
- * conjunction into a union of *branches*: lists of nodes whose $ref, allOf and
- * anyOf have been resolved, so that only keywords about the value itself
- * remain. */
+ * Words.
+ *   literal      a schema node with a sign: a value must satisfy it, or must not
+ *   conjunction  a sorted list of literals that hold together; one grammar rule
+ *   own keywords those about the value itself: all but references and the
+ *                combinators allOf, anyOf, oneOf, not, if, dependent schemas
+ *   branch       nodes whose own keywords hold, and nodes whose own keywords do
+ *                not all hold
+ *
+ * Subschemas stay literals over source nodes (and a few nodes made up here), so
+ * there are finitely many and recursion through $ref ends by meeting a known
+ * conjunction.  schema_expand turns a conjunction into the union of its
+ * branches for one kind of value.  Knowing the kind first makes that union
+ * small: `oneOf` of a string and an array has one branch for strings. */
 #ifndef STE_SCHEMA_H
 #define STE_SCHEMA_H
 
 #include "front.h"
+#include "json_text.h"
 
 enum {
     TYPE_NULL = 1,
@@ -17,6 +25,7 @@ enum {
     TYPE_TRUE = 4,
     TYPE_INTEGER = 8,
     TYPE_FRACTION = 16, /* numbers that are no integers */
+    TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
     TYPE_STRING = 32,
     TYPE_ARRAY = 64,
     TYPE_OBJECT = 128,
@@ -25,44 +34,150 @@ enum {
 
 typedef enum dialect { DRAFT_4 = 4, DRAFT_6 = 6, DRAFT_7 = 7, DRAFT_2019 = 8, DRAFT_2020 = 9 } dialect;
 
-typedef struct schema_nodes {
-    const json **at;
-    uint32_t n;
-} schema_nodes;
+typedef enum sign {
+    HOLDS,
+    FAILS,
+    OWN_FAILS, /* within schema_expand: some own keyword of the node does not hold */
+} sign;
+
+typedef struct literal {
+    const json *node;
+    uint64_t sign;
+} literal;
+
+typedef VEC(literal) literal_list;
 
 typedef struct conjunction_entry conjunction_entry;
+
+/* Node -> pointer, open addressing. */
+typedef struct node_map {
+    const json **keys;
+    void **values;
+    uint32_t size, n;
+} node_map;
+
+void **node_map_slot(work *w, node_map *m, const json *key); /* NULL inside: new */
 
 struct schema_context {
     builder *b;
     const json *root; /* of the document: "#" */
     dialect draft;
-    expr *space;      /* between JSON tokens */
+    json_spaces space;
     uint32_t string, character, number, integer; /* rules, + 1 once made */
     conjunction_entry **table;
     uint32_t table_size, n_entries;
     VEC(conjunction_entry *) waiting; /* rules without a body yet */
-    const json **checked; /* open-addressing set of nodes whose keywords have been checked */
-    uint32_t checked_size, n_checked;
-    uint32_t branches;
+    node_map checked;   /* nodes whose keywords have been checked */
+    node_map targets;   /* "$ref" -> the node it means */
+    node_map types;     /* node -> schema_may_be, + 1 */
+    node_map automata;  /* "pattern" or "format" -> its automaton; strings under patternProperties too */
+    node_map canonical; /* node -> the first one that says the same */
+    struct same_nodes *same; /* the nodes of `canonical`, by hash */
+    node_map negations; /* node -> what its negation is made of */
+    fsm *hostname;
+    struct schema_text *texts; /* patterns and formats by their text */
+    struct schema_references *references; /* NULL until the first reference */
+    uint32_t depth; /* of nested values while judging */
+    bool any_order; /* of keys */
+    VEC(const json *) unions; /* what schema_any_of made */
 };
 
-typedef struct schema_branches {
-    schema_nodes *at;
-    uint32_t n, cap;
-} schema_branches;
+/* ---- schema_check.c ---- */
 
-schema_branches schema_expand(schema_context *c, schema_nodes conjunction);
-uint32_t schema_types(schema_context *c, const json *node);
-/* Does the value satisfy the whole schema / the node's keywords about the value itself? */
-bool schema_valid(schema_context *c, const json *value, const json *schema);
-bool schema_holds(schema_context *c, const json *value, const json *node); /* members of its own enum hold it */
+/* Check the keywords of the schema and of all that it can reach. */
+void schema_check(schema_context *c, const json *schema);
+bool schema_key_is(const json *member, const char *key);
+/* Do references make their sibling keywords void? */
+bool schema_overridden(const schema_context *c, const json *node);
+
+/* ---- schema_reference.c ---- */
+
+/* Are all references resolved against the document itself? */
+bool schema_single_resource(const schema_context *c);
+/* What a "$ref", "$dynamicRef" or "$recursiveRef" member means. */
+const json *schema_target(schema_context *c, const json *ref);
+
+/* ---- schema_keyword.c: what nodes say, without references and combinators ---- */
+
+/* A keyword's value, NULL if it is absent, or does not count in this dialect. */
+const json *schema_get(const schema_context *c, const json *node, const char *key);
+uint32_t schema_types(const json *node); /* of "type" */
+uint32_t schema_value_type(const json *value);
 /* The subschemas of a node for an array index, or NULL. */
 const json *schema_item(const schema_context *c, const json *node, uint32_t index);
 uint32_t schema_prefix_length(const schema_context *c, const json *node);
-/* The subschema of a node for a key, or NULL. */
-const json *schema_property(const json *node, const char *key, size_t n);
 /* The bounds of a node: false if there is none. */
-bool schema_low(const schema_context *c, const json *node, const json **value, bool *exclusive);
-bool schema_high(const schema_context *c, const json *node, const json **value, bool *exclusive);
+bool schema_low(const json *node, const json **value, bool *exclusive);
+bool schema_high(const json *node, const json **value, bool *exclusive);
+/* Does the node say nothing (true, or an object without keywords)? */
+bool schema_says_nothing(const json *node);
+
+/* The first node met that says the same: literals are equal if their schemas are. */
+const json *schema_canonical(schema_context *c, const json *node);
+/* {"enum": [value]} */
+const json *schema_only(schema_context *c, const json *value);
+
+/* Nodes that are made up; `model` is the place that errors name. */
+const json *schema_requires(schema_context *c, const json *model, const char *key, uint32_t n);
+const json *schema_forbids(schema_context *c, const json *model, const char *key, uint32_t n);
+const json *schema_string(schema_context *c, const json *model, const char *text, uint32_t n);
+/* {"anyOf": [...]}; equal lists give the same node. */
+const json *schema_any_of(schema_context *c, const json *model, const json *list, uint32_t n);
+extern const json schema_never;
+/* The schema of the arrays or objects that equal this one; the node without "const" and "enum". */
+const json *schema_exactly(schema_context *c, const json *value);
+const json *schema_without_values(schema_context *c, const json *node);
+
+/* ---- schema_expand.c ---- */
+
+typedef struct schema_branch {
+    const json **holds, **fails;
+    uint32_t n_holds, n_fails;
+    const struct pending *const *from; /* how each of `holds` came in */
+} schema_branch;
+
+typedef VEC(schema_branch) schema_branches;
+
+/* The branches of a conjunction for one kind: OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE or NULL.
+ * all = false: one branch is enough. */
+schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all);
+/* Did holds[i] come in through `node` (or is it that)? */
+bool schema_under(const schema_branch *branch, uint32_t i, const json *node);
+/* Kinds that values of the schema may have; others are impossible. */
+uint32_t schema_may_be(schema_context *c, const json *node);
+
+/* The values that the literals admit, if they are listed somewhere and so finitely many; else false. */
+bool schema_finite(schema_context *c, const literal *literals, uint32_t n, json **values, uint32_t *n_values);
+
+/* ---- schema_judge.c: does a given value satisfy a schema? ---- */
+
+bool schema_valid(schema_context *c, const json *value, const json *schema);
+bool schema_own_holds(schema_context *c, const json *value, const json *node);
+
+/* ---- schema_string.c ---- */
+
+/* The automaton over code points of a "pattern", a "format" or a key of "patternProperties";
+ * NULL for a format that is an annotation. */
+fsm *schema_pattern(schema_context *c, const json *at);
+fsm *schema_format(schema_context *c, const json *at);
+bool schema_accepts(const fsm *automaton, const char *text, uint32_t n);
+/* All strings but these; NULL: none. */
+fsm *schema_other_strings(schema_context *c, const json *values, uint32_t n);
+/* All strings that the literals admit, over code points; NULL: none. */
+fsm *schema_strings(schema_context *c, const literal *literals, uint32_t n);
+
+/* ---- schema_lower.c and the kinds ---- */
+
+void literal_add(schema_context *c, literal_list *list, const json *node, sign s);
+/* The rule of a conjunction; its body is made when the work list comes to it. */
+expr *conjunction_rule(schema_context *c, const literal_list *list);
+expr *schema_fixed(schema_context *c, const json *value);
+/* The narrowest of two count keywords over all nodes; false if nothing satisfies both. */
+bool schema_counts(const schema_branch *branch, const char *min_name, const char *max_name, uint32_t *min, uint32_t *max);
+
+expr *lower_string(schema_context *c, const schema_branch *branch);
+expr *lower_number(schema_context *c, const schema_branch *branch);
+expr *lower_array(schema_context *c, const schema_branch *branch);
+expr *lower_object(schema_context *c, const schema_branch *branch);
 
 #endif

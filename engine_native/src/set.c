@@ -279,10 +279,6 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     }
 }
 
-/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
-#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
-#define COUNT_OPEN UINT64_MAX       /* and it may not end */
-
 static void visit_repeat(store *s, item it) {
     rule *r = it.state->rule;
     if (it.reg >= COUNT_FREE) {
@@ -388,12 +384,12 @@ static set *closure_intern(store *s) {
     for (uint32_t i = 0; i < n_scan; i++) {
         byteset_or(&out->allow, &out->scan[i].state->allow);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
-        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & SET_REGISTERS;
+        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & (SET_REGISTERS | SET_OPEN);
     }
     for (uint32_t i = 0; i < out->n_waiters; i++) {
         const waiter *w = &set_waiters(out)[i];
-        if (counts(w->target)) out->flags |= SET_REGISTERS;
-        if (w->origin != NULL) out->flags |= w->origin->flags & SET_REGISTERS;
+        if (counts(w->target)) out->flags |= w->reg == COUNT_OPEN ? SET_REGISTERS | SET_OPEN : SET_REGISTERS;
+        if (w->origin != NULL) out->flags |= w->origin->flags & (SET_REGISTERS | SET_OPEN);
     }
     out->chain = s->sets.slots[hash & (s->sets.size - 1)];
     s->sets.slots[hash & (s->sets.size - 1)] = out;

@@ -3,9 +3,12 @@
  * Collection frees what no live matcher or grammar needs: sets that are not
  * reachable from a matcher's history through origins (edges do not count: they
  * are only memory of steps already taken), and rules that neither a live
- * grammar nor a surviving set mentions. */
+ * grammar nor a surviving set mentions.  The local parts of live rules (mask.c)
+ * that were used since the last collection stay, as far as half the budget
+ * goes: they are what is dear to compute. */
 #include "store.h"
 
+#include "budget.h"
 #include "matcher.h"
 
 void *store_alloc(store *s, size_t size) {
@@ -22,6 +25,7 @@ void store_free(store *s, void *p, size_t size) {
 
 static void destroy(store *s) {
     ste_vocab *vocab = s->vocab;
+    measures_free(s);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL;) {
             set *next = at->chain;
@@ -56,6 +60,7 @@ store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits) {
     pthread_rwlock_init(&s->gate, NULL);
     pthread_mutex_init(&s->grow, NULL);
     s->budget = budget;
+    atomic_init(&s->epoch, 1);
     s->limits = *limits;
     atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
@@ -154,18 +159,41 @@ static void prune_set(store *s, set *at, bool everything) {
     }
 }
 
-void store_collect(store *s, bool everything) {
+static uint64_t local_bytes(const store *s, const set *at) {
+    const row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
+    const exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
+    return set_bytes(at) + (r == NULL ? 0 : row_bytes(s, r)) + (e == NULL ? 0 : e->n * sizeof *e->nodes);
+}
+
+static void keep_local_parts(store *s) {
+    uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
+    uint64_t kept = 0;
+    for (uint32_t i = 0; i < s->sets.size; i++)
+        for (set *at = s->sets.slots[i]; at != NULL; at = at->chain) {
+            if (at->mark || atomic_load_explicit(&at->used, memory_order_relaxed) != epoch) continue;
+            if (!at->scan[0].state->rule->mark) continue;
+            kept += local_bytes(s, at);
+            if (kept > s->budget / 2) return;
+            at->mark = true; /* it mentions no set but top, and no rule but its own */
+        }
+}
+
+void store_collect(store *s, collect_when how) {
+    bool everything = how == COLLECT_ALL;
     if (everything)
         pthread_rwlock_wrlock(&s->gate);
     else if (pthread_rwlock_trywrlock(&s->gate) != 0)
         return; /* sets are in use; whoever leaves last tries again */
-    if (!everything && !store_full(s)) { /* another thread did it */
+    if (how == COLLECT_IF_FULL && !store_full(s)) { /* another thread did it */
         pthread_rwlock_unlock(&s->gate);
         return;
     }
     pthread_mutex_lock(&s->grow);
     uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     mark(s);
+    measures_collect(s, everything);
+    if (!everything) keep_local_parts(s);
+    atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL; at = at->chain)
             if (at->mark) prune_set(s, at, everything);

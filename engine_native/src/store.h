@@ -50,6 +50,7 @@ typedef struct state state;
 typedef struct set set;
 typedef struct row row;
 typedef struct store store;
+typedef struct measure measure; /* budget.h */
 
 typedef struct byte_edge {
     state *to;
@@ -118,6 +119,11 @@ typedef struct waiter {
 #define SET_EXITS 2u     /* the rule under top is complete here */
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
+#define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+
+/* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
+#define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
+#define COUNT_OPEN UINT64_MAX       /* and it may not end */
 
 typedef struct edge_block {
     _Atomic(set *) to[16];
@@ -143,6 +149,7 @@ struct set {
     uint32_t n_scan, n_waiters;
     uint32_t flags;
     bool mark;
+    _Atomic uint32_t used; /* the store's epoch when its local part was last asked for */
     byteset allow;
     _Atomic(row *) row;
     _Atomic(exit_list *) exits;
@@ -186,12 +193,14 @@ struct store {
     table rules, sets, rows;
     _Atomic uint64_t bytes;
     uint64_t budget;
+    _Atomic uint32_t epoch; /* collections + 1 */
     _Atomic uint64_t collect_at; /* collect when bytes are above */
     set *bottom, *top;
     closure *closure;          /* scratch, under grow */
     uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
     ste_matcher *matchers;     /* live ones, under grow */
     ste_grammar *grammars;     /* live ones, under grow */
+    measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
 };
@@ -263,6 +272,7 @@ uint32_t row_few(const store *s); /* most tokens of a row that is a list; at mos
 /* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
 row *row_intern(store *s, const uint32_t *words);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+size_t row_bytes(const store *s, const row *r);
 bool row_is_few(const row *r);
 void row_write(const store *s, const row *r, uint32_t *words);
 void row_or(const store *s, const row *r, uint32_t *words);
@@ -276,8 +286,9 @@ void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
 /* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
 row *mask_row(use *u, set *at);
 
-/* collect.c: free what no live grammar or matcher needs; called without locks. */
-void store_collect(store *s, bool everything);
+/* Free what no live grammar or matcher needs; called without locks.  The first two do nothing while sets are in use. */
+typedef enum collect_when { COLLECT_IF_FULL, COLLECT_NOW, COLLECT_ALL } collect_when;
+void store_collect(store *s, collect_when how);
 static inline bool store_full(store *s) {
     return atomic_load_explicit(&s->bytes, memory_order_relaxed) >
            atomic_load_explicit(&s->collect_at, memory_order_relaxed);

@@ -9,6 +9,7 @@
  * begin, so those strings must not occur in it: they are passed down to any_text
  * and triggered_tags until another tag takes over. */
 #include "front.h"
+#include "json_text.h"
 
 typedef struct ends {
     const json **at; /* strings, none empty */
@@ -37,6 +38,9 @@ static const struct {
     {"json_schema", "json_schema style any_order max_whitespace_cnt excludes"},
     {"regex", "pattern"},
     {"any_text", "excludes max_tokens max_chars"},
+    {"token", "token"},
+    {"exclude_token", "exclude_tokens"},
+    {"any_tokens", "exclude_tokens max_tokens"},
     {"sequence", "elements"},
     {"or", "elements"},
     {"optional", "content"},
@@ -162,6 +166,68 @@ static expr *any_text(tagger *t, const json *at, ends outer) {
     return free_text(t, NULL, 0, outer, true);
 }
 
+/* ---- tokens as units ---- */
+
+/* Mark every token with this id or text. */
+static void mark_tokens(tagger *t, const json *at, uint32_t *marked) {
+    const ste_vocab *v = t->b->vocab;
+    uint32_t id;
+    if (at->kind == JSON_STRING && at->n != 0) {
+        const trie *tries[2] = {&v->ordinary, &v->specials};
+        bool found = false;
+        for (int k = 0; k < 2; k++) {
+            size_t length = 0;
+            uint32_t token = trie_longest_prefix(tries[k], (const uint8_t *)at->u.text, at->n, &length);
+            for (; length == at->n && token != TRIE_NO_TOKEN; token = tries[k]->next_same[token]) {
+                bit_set(marked, token);
+                found = true;
+            }
+        }
+        if (!found) json_escape(t->b->w, at, STE_ERR_TAG, "the vocabulary has no token \"%.80s\"", at->u.text);
+    } else if (at->kind == JSON_NUMBER && json_count(at, &id)) {
+        if (id >= v->n_tokens) json_escape(t->b->w, at, STE_ERR_TAG, "token %u is outside the vocabulary of %u", id, v->n_tokens);
+        bit_set(marked, id);
+    } else {
+        bad(t, at, "a token must be an id or a text that is not empty");
+    }
+}
+
+/* One token that is marked, or one that is not; tokens without bytes are none. */
+static expr *token_of(tagger *t, const uint32_t *marked, bool wanted) {
+    builder *b = t->b;
+    const ste_vocab *v = b->vocab;
+    VEC(expr *) ranges = {0};
+    for (uint32_t id = 0, lo = 0, open = 0; id <= v->n_tokens; id++) {
+        bool in = id < v->n_tokens && v->offsets[id] != v->offsets[id + 1] && bit_get(marked, id) == wanted;
+        if (in && open == 0) lo = id;
+        if (!in && open != 0) vec_push(&b->w->mem, &ranges, expr_tokens(b, lo, id - 1));
+        open = in;
+    }
+    return expr_choice(b, ranges.at, ranges.n);
+}
+
+static expr *excluded_token(tagger *t, const json *at) {
+    const json *list = json_get(at, "exclude_tokens");
+    uint32_t *marked = arena_alloc(&t->b->w->mem, t->b->vocab->words + 1, sizeof *marked);
+    if (list != NULL && list->kind != JSON_ARRAY) bad(t, list, "exclude_tokens must be a list of tokens");
+    for (uint32_t i = 0; list != NULL && i < list->n; i++) mark_tokens(t, &list->u.items[i], marked);
+    return token_of(t, marked, false);
+}
+
+static expr *one_token(tagger *t, const json *at) {
+    uint32_t *marked = arena_alloc(&t->b->w->mem, t->b->vocab->words + 1, sizeof *marked);
+    mark_tokens(t, field(t, at, "token"), marked);
+    return token_of(t, marked, true);
+}
+
+static expr *any_tokens(tagger *t, const json *at) {
+    uint32_t most = REPEAT_INFINITE;
+    const json *max = json_get(at, "max_tokens");
+    if (max != NULL && max->kind != JSON_NULL && (!json_count(max, &most) || most > INT32_MAX))
+        bad(t, max, "max_tokens must be null or an integer from 0 to 2^31 - 1");
+    return expr_repeat(t->b, excluded_token(t, at), 0, most);
+}
+
 /* ---- tags ---- */
 
 typedef struct tag_parts {
@@ -179,7 +245,9 @@ static bool unlimited(const json *at, bool *excludes) {
         if (own != NULL && own->n > 0) *excludes = true;
         return true;
     }
-    if (json_is_text(type, "star") || json_is_text(type, "plus") || json_is_text(type, "tags_with_separator")) return true;
+    if (json_is_text(type, "star") || json_is_text(type, "plus") || json_is_text(type, "tags_with_separator") ||
+        (json_is_text(type, "any_tokens") && absent_or_null(at, "max_tokens")))
+        return true;
     inner = json_get(at, "content");
     if (inner != NULL && !json_is_text(type, "tag")) return unlimited(inner, excludes);
     inner = json_get(at, "elements");
@@ -318,7 +386,7 @@ static expr *schema_rule(tagger *t, const json *schema) {
     expr *known = expr_named(t->b, text, n, t->whitespace);
     if (known != NULL) return known;
     json_expand(t->b->w, t->text, schema);
-    if (schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
+    if (!layout_any_order(t->whitespace) && schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
     expr *made = schema_expr(t->schemas, schema);
     assert(made->kind == EXPR_RULE);
     vec_push(&t->b->w->mem, &t->b->texts, (text_rule){made->u.id, schema, text, n, t->whitespace});
@@ -360,7 +428,7 @@ static expr *uncaptured(tagger *t, const json *at, ends outer) {
     if (type->kind != JSON_STRING) bad(t, type, "type must be a string");
     const char *name = type->u.text;
     if (in_words("structural_tag structure", name, type->n)) bad(t, type, "this type cannot stand here");
-    if (in_words("grammar dispatch token exclude_token any_tokens token_triggered_tags token_dispatch qwen_xml_parameter", name, type->n))
+    if (in_words("grammar dispatch token_triggered_tags token_dispatch qwen_xml_parameter", name, type->n))
         json_escape(b->w, type, STE_ERR_UNSUPPORTED, "format type \"%s\" is not supported", name);
     check_fields(t, at, name);
     if (strcmp(name, "const_string") == 0) return literal(t, text_field(t, at, "value"));
@@ -371,6 +439,9 @@ static expr *uncaptured(tagger *t, const json *at, ends outer) {
         return regex_expr(b, pattern->u.text, pattern->n, pattern);
     }
     if (strcmp(name, "any_text") == 0) return any_text(t, at, outer);
+    if (strcmp(name, "token") == 0) return one_token(t, at);
+    if (strcmp(name, "exclude_token") == 0) return excluded_token(t, at);
+    if (strcmp(name, "any_tokens") == 0) return any_tokens(t, at);
     if (strcmp(name, "sequence") == 0) return elements(t, at, outer, false);
     if (strcmp(name, "or") == 0) return elements(t, at, outer, true);
     if (strcmp(name, "optional") == 0) return expr_optional(b, format_expr(t, field(t, at, "content"), outer));

@@ -5,21 +5,31 @@
 static const struct {
     int kind;
     const char *text, *feed;
+    uint64_t budget; /* of tokens, set at the start; 0: none */
 } scenarios[] = {
     {STE_KIND_JSON_SCHEMA,
      "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"b\":{\"type\":\"array\",\"items\":"
      "{\"$ref\":\"#\"},\"maxItems\":3},\"c\":{\"type\":\"number\",\"minimum\":0.5}},\"required\":[\"a\"]}",
-     "{\"a\": \"xy\", \"b\": [{\"a\":\"\"}]"},
+     "{\"a\": \"xy\", \"b\": [{\"a\":\"\"}]", 0},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
-     "go <a>\"x\"</a> on"},
+     "go <a>\"x\"</a> on", 0},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"capture\":\"tag\","
      "\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"
      "\"capture\":\"value\"},\"end\":\"</a>\"}]}}",
-     "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on"},
-    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx"},
+     "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on", 0},
+    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx", 0},
+    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90} | \"true\" \"<|x|>\"?",
+     "(abc)xx", 7},
+    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"enum\":[1,true,\"ab\"]},\"minItems\":2}", "[1,true]", 8},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
+     "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
+     "go <a>\"x\"</a> on", 16},
+    {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
+    {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };
 
 /* Out of memory is reported, and leaves the matcher usable. */
@@ -53,6 +63,13 @@ static int attempt(size_t scenario, long fail_at) {
     CHECK(code == STE_OK || code == STE_ERR_NO_MEMORY);
     CHECK((code == STE_OK) == (grammar != NULL));
     if (code != STE_OK || ste_matcher_new(grammar, NULL, 0, &matcher, NULL) != STE_OK) goto done;
+    uint64_t budget = scenarios[scenario].budget;
+    if (budget != 0 && (code = ste_matcher_set_token_budget(matcher, budget, NULL)) != STE_OK) {
+        CHECK(code == STE_ERR_NO_MEMORY);
+        counter.fail_at = -1; /* nothing has changed: it can be set now */
+        CHECK(ste_matcher_set_token_budget(matcher, budget, NULL) == STE_OK);
+        goto done;
+    }
     for (const char *p = scenarios[scenario].feed; *p != '\0'; p++) {
         memset(before, 0xA5, sizeof before);
         memcpy(row, before, sizeof row);
@@ -73,6 +90,7 @@ static int attempt(size_t scenario, long fail_at) {
         CHECK(code == 1);
         if (!read_captures(matcher, &counter)) goto done;
     }
+    if (budget != 0) CHECK(ste_matcher_accept_token(matcher, 'x') == 0); /* it was used up */
     if (ste_matcher_fork(matcher, &fork, NULL) != STE_OK) goto done;
     if (!read_captures(fork, &counter)) goto done;
     through = 1;

@@ -7,33 +7,41 @@
 #define THREADS 4
 #define ROUNDS 30
 
-static const char *const grammars[] = {
+#define GRAMMARS 3
+
+static const int kinds[GRAMMARS] = {STE_KIND_EBNF, STE_KIND_EBNF, STE_KIND_STRUCTURAL_TAG};
+static const char *const grammars[GRAMMARS] = {
     "root ::= \"[\" (root (\",\" root)*)? \"]\" | [0-9]{1,40} | [a-f]+",
     "root ::= [a-z]{0,90} (\"[\" root \"]\")?",
+    "{\"format\":{\"type\":\"tag\",\"begin\":\"<a>\",\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":"
+    "\"object\",\"properties\":{\"x\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":2}},\"required\":"
+    "[\"x\"]}},\"end\":\"</a>\"}}",
 };
-static const char *const texts[] = {"[12,[abc,[7,[]]],8]", "abcdefgh[ijk[lmnopqrstuvwxyz]]"};
+static const char *const texts[GRAMMARS] = {"[12,[abc,[7,[]]],8]", "abcdefgh[ijk[lmnopqrstuvwxyz]]",
+                                            "<a>{\"x\": [\"true\", \"\"]}</a>"};
 
 typedef struct job {
     ste_compiler *compiler;
     int number;
-    uint32_t rows[2][40][N_WORDS]; /* the masks along both texts */
+    uint32_t rows[2][GRAMMARS][40][N_WORDS]; /* the masks along the texts, without and with a budget */
     int failures;
 } job;
 
 static void *work(void *argument) {
     job *j = argument;
     for (int round = 0; round < ROUNDS; round++) {
-        int k = (round + j->number) % 2;
+        int k = (round + j->number) % GRAMMARS, budgeted = round / GRAMMARS % 2;
         ste_grammar *g = NULL;
         ste_matcher *m = NULL;
-        if (ste_compile(j->compiler, STE_KIND_EBNF, grammars[k], strlen(grammars[k]), NULL, &g, NULL) != STE_OK ||
+        if (ste_compile(j->compiler, kinds[k], grammars[k], strlen(grammars[k]), NULL, &g, NULL) != STE_OK ||
             ste_matcher_new(g, NULL, 0, &m, NULL) != STE_OK) {
             j->failures++;
             return NULL;
         }
         ste_grammar_free(g);
+        if (budgeted && ste_matcher_set_token_budget(m, strlen(texts[k]), NULL) != STE_OK) j->failures++;
         for (size_t i = 0; texts[k][i] != '\0'; i++) {
-            if (ste_matcher_fill(m, j->rows[k][i], N_WORDS) < 0) j->failures++;
+            if (ste_matcher_fill(m, j->rows[budgeted][k][i], N_WORDS) < 0) j->failures++;
             if (ste_matcher_accept_token(m, (uint8_t)texts[k][i]) != 1) j->failures++;
         }
         if (ste_matcher_can_terminate(m) != 1) j->failures++;

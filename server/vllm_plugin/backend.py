@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -23,7 +24,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from engine_native import Compiler, Grammar, Matcher, Vocabulary
+from engine_native import Cancellation, Compiler, Grammar, Matcher, Vocabulary
 from server.vllm_plugin.step_stats import COMPILE_SECONDS, StatsWriter, open_writer
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 Whitespace = Literal["bounded", "none"]
 
 logger = init_logger(__name__)
+
+ROWS_AHEAD = 16
+"""Mask rows of a request computed while its prompt is being read."""
 
 
 class RequestGrammar(StructuredOutputGrammar):
@@ -81,6 +85,8 @@ class NativeBackend(StructuredOutputBackend):
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size=vocab_size)
         self.compiler = Compiler(self.vocabulary)
         self.stats: StatsWriter | None = open_writer(vllm_config.parallel_config.data_parallel_rank)
+        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="rows-ahead")
+        self._closing = Cancellation()
         self._whitespace: Whitespace = (
             "none" if vllm_config.structured_outputs_config.disable_any_whitespace else "bounded"
         )
@@ -102,6 +108,7 @@ class NativeBackend(StructuredOutputBackend):
         if self.stats is not None:
             self.stats.observe((COMPILE_SECONDS, time.perf_counter() - began))
             self.stats.set_compiler(self.compiler.stats())
+        self._ahead.submit(grammar.precompute, ROWS_AHEAD, cancellation=self._closing)
         return RequestGrammar(matcher)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
@@ -109,6 +116,8 @@ class NativeBackend(StructuredOutputBackend):
         return torch.full((max_num_seqs, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
+        self._closing.cancel()
+        self._ahead.shutdown(cancel_futures=True)
         if self.stats is not None:
             self.stats.close()
             self.stats = None

@@ -60,7 +60,7 @@ COMPILE_SECONDS = Histogram(
 )
 HISTOGRAMS = (FILL_SECONDS, ROWS, COMPILE_SECONDS)
 
-LEVELS = ("grammar", "rule", "row", "local")
+LEVELS = ("grammar", "text", "rule", "row", "local")
 """Cache levels, as `Compiler.stats()` names them."""
 TOTALS = ("grammars", "bytes", "evictions")
 

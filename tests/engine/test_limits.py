@@ -136,7 +136,7 @@ def _run(matcher: Matcher, token: int, steps: int) -> int:
 
 
 AMBIGUOUS = [
-    ("regex", "((((a{1,100}){1,100}){1,100}){1,100})"),
+    ("regex", "((((a{1,100}b?){1,100}c?){1,100}d?){1,100}e?){1,100}"),
     ("ebnf", "root ::= x\nx ::= root | ((x){0,2}){0,2} | x x | [a]"),
 ]
 

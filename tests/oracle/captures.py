@@ -97,7 +97,10 @@ class Readings:
         ]
 
     def _length(self, symbol: int) -> int:
-        return 1 if symbol < TOKEN_BASE else len(self._vocabulary.tokens[symbol - TOKEN_BASE])
+        if symbol < TOKEN_BASE:
+            return 1
+        token = symbol - TOKEN_BASE
+        return len(self._vocabulary.tokens[token]) if token < self._vocabulary.size else 0
 
 
 class _Search:

@@ -11,11 +11,13 @@ from tests.oracle.grammar import Expression
 from tests.oracle.regex import print_regex
 from tests.oracle.structural_tag import (
     AnyText,
+    AnyTokens,
     ConstString,
     Copies,
     EnumSchema,
     Node,
     OneOf,
+    OneToken,
     Regex,
     SequenceOf,
     Tag,
@@ -31,6 +33,7 @@ class Shapes:
     """Which node types may be drawn besides the primitive ones."""
 
     copies: bool = True
+    tokens: bool = True
 
 
 def draw_tag_alphabet(rng: random.Random) -> Alphabet:
@@ -40,18 +43,10 @@ def draw_tag_alphabet(rng: random.Random) -> Alphabet:
 
 def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int = 3) -> Node:
     """A random format, nested at most ``depth`` deep."""
-    kinds = ["const", "regex", "text", "text", "schema"]
+    kinds = ["const", "regex", "text", "text", "schema", *["tokens"] * shapes.tokens]
     if depth > 0:
         kinds += ["sequence"] * 2 + ["or"] * 2 + ["tag"] * 5 + ["triggered"] * 6 + ["copies"] * 2 * shapes.copies
-    match rng.choice(kinds):
-        case "const":
-            return ConstString(alphabet.text(rng, 3))
-        case "regex":
-            return Regex(_draw_pattern(rng, alphabet))
-        case "text":
-            return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
-        case "schema":
-            return EnumSchema(tuple(sorted(set(rng.choices(("a", "b", "<", "/a"), k=2)))))
+    match kind := rng.choice(kinds):
         case "sequence":
             return SequenceOf(_draw_nodes(rng, alphabet, shapes, depth, rng.randint(1, 3)))
         case "or":
@@ -60,9 +55,27 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
             return _draw_tag(rng, alphabet, shapes, depth, alphabet.text(rng, 2))
         case "triggered":
             return _draw_triggered(rng, alphabet, shapes, depth)
-    low = rng.choice((0, 0, 1, 2))
-    high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
-    return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
+        case "copies":
+            low = rng.choice((0, 0, 1, 2))
+            high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
+            return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
+    return _draw_leaf(rng, alphabet, kind)
+
+
+def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
+    match kind:
+        case "const":
+            return ConstString(alphabet.text(rng, 3))
+        case "regex":
+            return Regex(_draw_pattern(rng, alphabet))
+        case "text":
+            return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
+        case "tokens":
+            picked = frozenset(rng.sample(range(16), rng.randint(1, 3)))  # of ids that the vocabulary will have
+            most = rng.choice((None, None, 0, 1, 3, 100))
+            return rng.choice((OneToken(picked), OneToken(picked, excluded=True), AnyTokens(picked, most)))
+        case _:
+            return EnumSchema(tuple(sorted(set(rng.choices(("a", "b", "<", "/a"), k=2)))))
 
 
 def draw_captures(rng: random.Random, node: Node) -> Node:

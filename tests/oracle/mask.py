@@ -83,7 +83,7 @@ class MaskOracle:
         routes: list[Route] = []
         if token not in vocabulary.special | vocabulary.stop and vocabulary.tokens[token]:
             routes.append(tuple(vocabulary.tokens[token]))
-        if is_unit:
+        if is_unit and vocabulary.tokens[token]:
             routes.append((token_symbol(token),))
         return tuple(routes)
 

@@ -9,7 +9,8 @@ the free text inside it, so content never contains the string that ends it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tests.oracle.grammar import (
@@ -22,6 +23,7 @@ from tests.oracle.grammar import (
     Marked,
     Repeat,
     Sequence,
+    TokenEdge,
 )
 from tests.oracle.regex import print_regex
 
@@ -58,6 +60,28 @@ class AnyText:
     """Text without the excluded strings."""
 
     excludes: tuple[str, ...] = ()
+    capture: str | None = None
+
+
+MOST_TOKENS = 512
+"""Ids that may be meant by tokens that are not excluded; vocabularies of tests are smaller."""
+
+
+@dataclass(frozen=True)
+class OneToken:
+    """One token as a unit, whatever its bytes: the one of ``tokens``, or one that is not among them."""
+
+    tokens: frozenset[int]
+    excluded: bool = False
+    capture: str | None = None
+
+
+@dataclass(frozen=True)
+class AnyTokens:
+    """Up to ``most`` tokens as units, none of them among ``excludes``."""
+
+    excludes: frozenset[int] = frozenset()
+    most: int | None = None
     capture: str | None = None
 
 
@@ -109,7 +133,28 @@ class TriggeredTags:
     capture: str | None = None
 
 
-Node: TypeAlias = ConstString | Regex | EnumSchema | AnyText | SequenceOf | OneOf | Copies | Tag | TriggeredTags
+Leaf: TypeAlias = ConstString | Regex | EnumSchema | AnyText | OneToken | AnyTokens
+Node: TypeAlias = Leaf | SequenceOf | OneOf | Copies | Tag | TriggeredTags
+
+
+def with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
+    """The same with other token ids; ``None`` leaves a token out."""
+
+    def renumbered(tokens: frozenset[int]) -> frozenset[int]:
+        return frozenset(new for new in map(number, tokens) if new is not None)
+
+    match node:
+        case OneToken(tokens):
+            return replace(node, tokens=renumbered(tokens))
+        case AnyTokens(excludes):
+            return replace(node, excludes=renumbered(excludes))
+        case SequenceOf(elements) | OneOf(elements):
+            return replace(node, elements=tuple(with_token_ids(each, number) for each in elements))
+        case Copies(content) | Tag(content=content):
+            return replace(node, content=with_token_ids(content, number))
+        case TriggeredTags(tags=tags):
+            return replace(node, tags=tuple(with_token_ids(tag, number) for tag in tags))
+    return node
 
 
 def to_json(node: Node) -> JsonObject:
@@ -122,11 +167,7 @@ def to_grammar(node: Node) -> Grammar:
     return Grammar({"root": _expression(node, ())})
 
 
-def _format(node: Node) -> JsonObject:
-    return _bare_format(node) | ({} if node.capture is None else {"capture": node.capture})
-
-
-def _bare_format(node: Node) -> JsonObject:
+def _leaf_format(node: Leaf) -> JsonObject:
     match node:
         case ConstString(value):
             return {"type": "const_string", "value": value}
@@ -136,6 +177,20 @@ def _bare_format(node: Node) -> JsonObject:
             return {"type": "json_schema", "json_schema": {"enum": list(values)}}
         case AnyText(excludes):
             return {"type": "any_text", **_listed("excludes", excludes)}
+        case OneToken(tokens, excluded):
+            if excluded:
+                return {"type": "exclude_token", "exclude_tokens": [*sorted(tokens)]}
+            return {"type": "token", "token": min(tokens)}
+        case AnyTokens(excludes, most):
+            return {"type": "any_tokens", "exclude_tokens": [*sorted(excludes)], "max_tokens": most}
+
+
+def _format(node: Node) -> JsonObject:
+    return _bare_format(node) | ({} if node.capture is None else {"capture": node.capture})
+
+
+def _bare_format(node: Node) -> JsonObject:
+    match node:
         case SequenceOf(elements) | OneOf(elements):
             name = "sequence" if isinstance(node, SequenceOf) else "or"
             return {"type": name, "elements": [_format(element) for element in elements]}
@@ -146,6 +201,7 @@ def _bare_format(node: Node) -> JsonObject:
             return {"type": "tag", "begin": begin, "content": _format(content), "end": end}
         case TriggeredTags():
             return _triggered_format(node)
+    return _leaf_format(node)
 
 
 def _copies_format(node: Copies) -> JsonObject:
@@ -175,6 +231,22 @@ def _listed(name: str, texts: tuple[str, ...]) -> JsonObject:
     return {name: list(texts)} if texts else {}
 
 
+def _leaf_expression(node: Leaf, ends: tuple[str, ...]) -> Expression:
+    match node:
+        case ConstString(value):
+            return Literal(value.encode())
+        case Regex(pattern):
+            return _without_special_tokens(pattern)
+        case EnumSchema(values):
+            return Choice(tuple(Bytes(b'"' + value.encode() + b'"') for value in values))
+        case AnyText(excludes):
+            return Dispatch(excludes=_encoded(excludes + ends))
+        case OneToken(tokens, excluded):
+            return TokenEdge(_others(tokens) if excluded else frozenset({min(tokens)}))
+        case AnyTokens(excludes, most):
+            return Repeat(TokenEdge(_others(excludes)), 0, most)
+
+
 def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
     """``ends``: what the nearest enclosing tag ends with."""
     return _marked(node, _unmarked(node, ends))
@@ -186,14 +258,6 @@ def _marked(node: Node, expression: Expression, lead: bytes = b"") -> Expression
 
 def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
     match node:
-        case ConstString(value):
-            return Literal(value.encode())
-        case Regex(pattern):
-            return _without_special_tokens(pattern)
-        case EnumSchema(values):
-            return Choice(tuple(Bytes(b'"' + value.encode() + b'"') for value in values))
-        case AnyText(excludes):
-            return Dispatch(excludes=_encoded(excludes + ends))
         case SequenceOf(elements):
             return Sequence(tuple(_expression(element, ends) for element in elements))
         case OneOf(elements):
@@ -204,6 +268,11 @@ def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
             return Sequence((Literal(begin.encode()), _after_begin(node)))
         case TriggeredTags():
             return _triggered(node, ends)
+    return _leaf_expression(node, ends)
+
+
+def _others(tokens: frozenset[int]) -> frozenset[int]:
+    return frozenset(range(MOST_TOKENS)) - tokens
 
 
 def _without_special_tokens(pattern: Expression) -> Expression:

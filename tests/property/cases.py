@@ -84,7 +84,18 @@ class Case:
             frozenset(number[token] for token in kept if token in self.tokens.special),
             frozenset(number[token] for token in kept if token in self.tokens.stop),
         )
-        return replace(self, tokens=tokens)
+        described = self.described
+        if not isinstance(described, OracleGrammar):
+            described = structural_tag.with_token_ids(described, number.get)
+        return replace(self, described=described, tokens=tokens)
+
+
+def with_single_bytes(case: Case) -> Case:
+    """The case with every single byte among its ordinary tokens."""
+    old = case.tokens
+    ordinary = {old.tokens[token] for token in range(old.size) if token not in old.special | old.stop}
+    missing = [each for each in (bytes((byte,)) for byte in range(256)) if each not in ordinary]
+    return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
 
 
 def draw(kind: Kind, seed: int) -> Case:
@@ -96,7 +107,8 @@ def draw(kind: Kind, seed: int) -> Case:
         return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar))
     alphabet = draw_tag_alphabet(rng)
     node = draw_node(rng, alphabet, Shapes())
-    return Case(kind, seed, node, draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node)))
+    tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
+    return Case(kind, seed, structural_tag.with_token_ids(node, lambda token: token % tokens.size), tokens)
 
 
 def fill(matcher: Matcher, size: int) -> tuple[frozenset[int], bool]:

@@ -12,7 +12,8 @@ import pytest
 
 from engine_native import Grammar, Matcher
 from tests.oracle import structural_tag
-from tests.oracle.captures import Named, Reading, Readings, TooManyError, least, named
+from tests.oracle.captures import Named, Reading, Readings, TooManyError, least
+from tests.oracle.captures import named as told
 from tests.oracle.generate import draw_vocabulary
 from tests.oracle.generate_tags import Shapes, draw_captures, draw_node, draw_tag_alphabet
 from tests.oracle.grammar import Grammar as OracleGrammar
@@ -28,7 +29,10 @@ def _draw(seed: int) -> Case:
     rng = random.Random(f"captures {seed}")
     alphabet = draw_tag_alphabet(rng)
     node = draw_captures(rng, draw_node(rng, alphabet, Shapes()))
-    return Case("tag", seed, node, draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node)))
+    tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
+    named = [token for token in range(tokens.size) if tokens.tokens[token]]  # others are never allowed
+    node = structural_tag.with_token_ids(node, lambda token: named[token % len(named)])
+    return Case("tag", seed, node, tokens)
 
 
 @cache
@@ -114,7 +118,7 @@ def test_captures_of_a_text_that_may_go_on_capture_least() -> None:
         except TooManyError:
             continue
         text, found = oracle.text(tokens), matcher.captures()
-        expected = [_key(each) for each in readings if named(each, text) == found]
+        expected = [_key(each) for each in readings if told(each, text) == found]
         assert _key(least(readings)) in expected, (tokens, found, case.reproduction())
         chosen += len(readings) > 1
     assert chosen > CASES // 20
@@ -154,6 +158,8 @@ def test_captures_of_a_fork_are_its_own() -> None:
 
 def test_captures_for_bytes_equal_those_for_tokens() -> None:
     for case, grammar, rng in _compiled():
+        if "token" in case.source():  # tokens as units have no bytes
+            continue
         by_bytes = Matcher(grammar)
         tokens = random_walk(case, Matcher(grammar), rng, 6)
         for token in tokens:

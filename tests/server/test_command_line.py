@@ -61,13 +61,13 @@ def test_compile_tells_a_structural_tag_from_a_schema(
 
 
 def test_compile_shows_the_place_of_an_unsupported_keyword(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path / "s.json", {"properties": {"a": {"not": {}}}})
+    file = write(tmp_path / "s.json", {"properties": {"a": {"format": "idn-hostname"}}})
 
     assert main(["compile", file]) == 1
 
     err = capsys.readouterr().err
     assert "/properties/a" in err
-    assert "not" in err
+    assert "format" in err
     assert "UnsupportedSchemaError" in err
 
 

@@ -47,7 +47,9 @@ async def test_every_family_is_there_before_the_first_request() -> None:
     assert samples["strictserve_cache_bytes"] >= 0
     assert samples["strictserve_grammars_alive"] == 0
     levels = {key for key in samples if key.startswith("strictserve_cache_hits_total")}
-    assert {f"strictserve_cache_hits_total{{level={level}}}" for level in ("grammar", "rule", "row", "local")} == levels
+    assert {
+        f"strictserve_cache_hits_total{{level={level}}}" for level in ("grammar", "text", "rule", "row", "local")
+    } == levels
     assert {key.replace("_hits_", "_misses_") for key in levels} <= set(samples)
 
 

@@ -1,0 +1,86 @@
+/* regex_tree.h - a regular expression as a tree: what the reader makes and the lowerings take.
+ *
+ * Groups leave no node; sequences lie flat.  An assertion is one of two nodes:
+ *
+ *   POINT  looks at one character on either side: ^ $ \A \z \b \B, the multi-line
+ *          ones.  It is a table over *kinds* of neighbours: allow[kind before] is
+ *          the set of kinds that may follow.  The edge of the text is a kind.
+ *   LOOK   lookahead or lookbehind, positive or negative, with a body.
+ *
+ * Depth is bounded by limits.depth: recursion over a tree is safe. */
+#ifndef STE_REGEX_TREE_H
+#define STE_REGEX_TREE_H
+
+#include "cp_set.h"
+#include "json.h"
+
+/* What stands beside a position.  The characters are told apart only as far as some assertion needs. */
+enum {
+    KIND_EDGE,      /* nothing: the text begins or ends here */
+    KIND_CR,
+    KIND_LF,
+    KIND_SEPARATOR, /* U+2028, U+2029: the other line terminators of ECMA-262 */
+    KIND_WORD,      /* [0-9A-Za-z_] */
+    KIND_FOLDED,    /* U+017F, U+212A: fold to s and k */
+    KIND_LETTER,    /* the other word characters of Unicode */
+    KIND_OTHER,
+    N_KINDS,
+};
+#define ALL_KINDS ((uint8_t)0xFF)
+
+typedef enum regex_kind {
+    REGEX_EMPTY,
+    REGEX_NEVER,
+    REGEX_CLASS,
+    REGEX_SEQUENCE,
+    REGEX_CHOICE,
+    REGEX_REPEAT,
+    REGEX_POINT,
+    REGEX_LOOK,
+} regex_kind;
+
+typedef struct regex_node regex_node;
+struct regex_node {
+    regex_kind kind;
+    bool asserts;    /* holds a POINT or a LOOK */
+    bool nullable;   /* can consume nothing, if its assertions hold */
+    bool consumes;   /* can consume something */
+    uint32_t n;
+    uint32_t number; /* of a CLASS, POINT or LOOK: for the lowering */
+    union {
+        const cp_range *ranges; /* CLASS: n of them, sorted, disjoint, no surrogates */
+        regex_node **parts;     /* SEQUENCE, CHOICE: n of them */
+        struct {
+            regex_node *body;
+            uint32_t min, max;  /* max can be REPEAT_INFINITE */
+        } repeat;
+        uint8_t allow[N_KINDS]; /* POINT */
+        struct {
+            regex_node *body;
+            bool behind, negative;
+        } look;
+    } u;
+};
+
+regex_node *regex_empty(arena *mem);
+regex_node *regex_never(arena *mem);
+regex_node *regex_class(arena *mem, cp_set *s); /* normalises s */
+regex_node *regex_sequence(arena *mem, regex_node *const *parts, uint32_t n);
+regex_node *regex_choice(arena *mem, regex_node *const *parts, uint32_t n);
+regex_node *regex_repeat(arena *mem, regex_node *body, uint32_t min, uint32_t max);
+regex_node *regex_point(arena *mem, const uint8_t allow[N_KINDS]);
+regex_node *regex_look(arena *mem, regex_node *body, bool behind, bool negative);
+
+/* regex_parse.c: place is where the pattern stands in a JSON text; NULL: the pattern is the text. */
+regex_node *regex_parse(builder *b, const char *text, size_t n, const json *place);
+
+/* regex_anchor.c: the tree whose whole matches are the texts in which `node` matches somewhere. */
+regex_node *regex_search(arena *mem, regex_node *node);
+/* Assertions that the place alone decides (^ where nothing can stand before it) are gone. */
+regex_node *regex_resolve(arena *mem, regex_node *node);
+
+/* regex_text.c: an automaton over code points for the whole matches, reduced; NULL if there are none.
+ * fully: deterministic, or STE_ERR_LIMIT. */
+fsm *regex_text(builder *b, regex_node *node, bool fully);
+
+#endif

@@ -1,0 +1,358 @@
+/* schema_array.c - arrays: items by index, counts, contains, unique values, unevaluated items, and their negations.
+ *
+ * The plain case (items and their number) is a sequence and a counted repeat.
+ * Everything else is an automaton over items whose states remember
+ *
+ *   index    items so far, up to the last number that matters
+ *   count    per `contains`: items that satisfied it, up to the last that matters
+ *   done     per negated node: has one of the ways to fail it come true?
+ *   seen     under uniqueItems: which of finitely many values have come
+ *
+ * An item that may or may not satisfy a schema is offered in both versions; where
+ * the exact count matters, the second version is the schema's negation. */
+#include "schema.h"
+
+#define MAX_PREFIX 2000 /* each of them nests the expression one level deeper */
+#define MAX_INDEX 3000
+#define MAX_STATES 60000
+#define MAX_COUNTERS 4
+#define MAX_DONE 16
+#define MAX_VALUES 12
+
+typedef struct counter {
+    const json *schema;
+    uint32_t min, max;
+    uint32_t cap;     /* counts from here on are alike */
+    bool exact;       /* more than a lower bound matters */
+    bool fails;       /* the count must be outside min .. max */
+    uint32_t clause;
+} counter;
+
+typedef struct array_state {
+    uint32_t index, done, seen;
+    uint16_t count[MAX_COUNTERS];
+} array_state;
+
+typedef struct array_builder {
+    schema_context *c;
+    const schema_branch *branch;
+    uint32_t min, max, prefix, index_cap;
+    counter counters[MAX_COUNTERS];
+    uint32_t n_counters;
+    bool unique;
+    VEC(const json *) values; /* under uniqueItems */
+    expr **spelled;
+    expr *separator;
+    fsm *f;
+    uint32_t end;
+    VEC(array_state) states;
+    VEC(uint32_t) number; /* of the state after an item, in f */
+    uint32_t *table, mask;
+} array_builder;
+
+/* ---- what an item must satisfy ---- */
+
+static bool covers_rest(const schema_context *c, const json *node) {
+    return schema_item(c, node, UINT32_MAX) != NULL || json_get(node, "unevaluatedItems") != NULL;
+}
+
+/* {"anyOf": [schema, contained, ...]} for an item that no index evaluates (2020-12: contains does). */
+static const json *unless_contained(schema_context *c, const schema_branch *branch, const json *node, const json *schema) {
+    VEC(json) list = {0};
+    vec_push(&c->b->w->mem, &list, *schema);
+    for (uint32_t i = 0; i < branch->n_holds && c->draft == DRAFT_2020; i++) {
+        const json *contains = schema_get(c, branch->holds[i], "contains");
+        if (contains != NULL && schema_under(branch, i, node)) vec_push(&c->b->w->mem, &list, *contains);
+    }
+    return list.n == 1 ? schema : schema_any_of(c, schema, list.at, list.n);
+}
+
+static void add_item(schema_context *c, const schema_branch *branch, uint32_t index, literal_list *out) {
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i], *other = schema_get(c, node, "unevaluatedItems");
+        literal_add(c, out, schema_item(c, node, index), HOLDS);
+        if (other == NULL || schema_says_nothing(other)) continue;
+        bool evaluated = false;
+        for (uint32_t k = 0; k < branch->n_holds && !evaluated; k++) {
+            const json *inner = branch->holds[k];
+            if (!schema_under(branch, k, node)) continue;
+            evaluated = index < schema_prefix_length(c, inner) ||
+                        (inner == node ? schema_item(c, inner, UINT32_MAX) != NULL : covers_rest(c, inner));
+        }
+        if (!evaluated) literal_add(c, out, unless_contained(c, branch, node, other), HOLDS);
+    }
+}
+
+static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t index) {
+    literal_list list = {0};
+    add_item(c, branch, index, &list);
+    return conjunction_rule(c, &list);
+}
+
+/* ---- the plain case ---- */
+
+static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_t min, uint32_t max, uint32_t prefix) {
+    builder *b = c->b;
+    if (prefix > MAX_PREFIX) escape(&b->w->out, STE_ERR_LIMIT, 0, "more than %d items have a schema of their own", MAX_PREFIX);
+    expr *separator = c->space.comma, *rest_item = item_rule(c, branch, prefix);
+    /* tail: what may follow `i` items, built from the back. */
+    expr *tail = expr_empty(b);
+    if (max > prefix) {
+        uint32_t from = prefix == 0 ? 1 : prefix; /* the first item has no comma before it */
+        uint32_t more_max = max == REPEAT_INFINITE ? REPEAT_INFINITE : max - from;
+        tail = expr_repeat(b, expr_pair(b, separator, rest_item), min > from ? min - from : 0, more_max);
+        if (prefix == 0) tail = expr_pair(b, rest_item, tail);
+    }
+    for (uint32_t i = prefix < max ? prefix : max; i-- > 0;) {
+        expr *item = item_rule(c, branch, i);
+        tail = expr_pair(b, i == 0 ? item : expr_pair(b, separator, item), tail);
+        if (i > 0 && i >= min) tail = expr_optional(b, tail);
+    }
+    /* "[" space "]" or "[" space items space "]" */
+    expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
+    if (min == 0) items = expr_optional(b, items);
+    return expr_sequence(b, (expr *[]){expr_text(b, "["), c->space.inside, items, expr_text(b, "]")}, 4);
+}
+
+/* ---- unique items ---- */
+
+/* The values of all items, if they are finitely many. */
+static bool add_values(array_builder *a, uint32_t index) {
+    schema_context *c = a->c;
+    literal_list list = {0};
+    add_item(c, a->branch, index, &list);
+    VEC(json) found = {0};
+    if (!schema_finite(c, list.at, list.n, &found.at, &found.n)) return false;
+    for (uint32_t i = 0; i < found.n; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < a->values.n && !known; k++) known = json_equal(a->values.at[k], &found.at[i]);
+        if (!known) vec_push(&c->b->w->mem, &a->values, &found.at[i]);
+        if (a->values.n > MAX_VALUES) return false;
+    }
+    return true;
+}
+
+static void find_values(array_builder *a, const json *at) {
+    schema_context *c = a->c;
+    bool finite = true;
+    for (uint32_t i = 0; i <= a->prefix && i < a->max && finite; i++) finite = add_values(a, i);
+    if (!finite)
+        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
+                    "keyword \"uniqueItems\" is supported for items of at most %d listed values", MAX_VALUES);
+    a->spelled = arena_alloc(&c->b->w->mem, a->values.n + 1, sizeof *a->spelled);
+    for (uint32_t i = 0; i < a->values.n; i++)
+        a->spelled[i] = expr_rule(c->b, rule_of(c->b, schema_fixed(c, a->values.at[i])));
+}
+
+/* ---- states ---- */
+
+static uint32_t state_number(array_builder *a, array_state s) {
+    arena *mem = &a->c->b->w->mem;
+    if (a->states.n * 2 >= a->mask) {
+        uint32_t size = a->table == NULL ? 64 : (a->mask + 1) * 2;
+        a->table = arena_alloc(mem, size, sizeof *a->table);
+        a->mask = size - 1;
+        for (uint32_t i = 0; i < a->states.n; i++) {
+            uint32_t slot = (uint32_t)hash_bytes(&a->states.at[i], sizeof s, 0) & a->mask;
+            while (a->table[slot] != 0) slot = (slot + 1) & a->mask;
+            a->table[slot] = i + 1;
+        }
+    }
+    uint32_t slot = (uint32_t)hash_bytes(&s, sizeof s, 0) & a->mask;
+    for (; a->table[slot] != 0; slot = (slot + 1) & a->mask)
+        if (memcmp(&a->states.at[a->table[slot] - 1], &s, sizeof s) == 0) return a->number.at[a->table[slot] - 1];
+    if (a->states.n >= MAX_STATES)
+        escape(&a->c->b->w->out, STE_ERR_LIMIT, 0, "the constraints of an array need more than %d states", MAX_STATES);
+    vec_push(mem, &a->states, s);
+    vec_push(mem, &a->number, fsm_state(a->f));
+    a->table[slot] = a->states.n;
+    return a->number.at[a->states.n - 1];
+}
+
+/* ---- what can make the negated node `k` fail ---- */
+
+static bool count_fails(const schema_context *c, const json *node, uint32_t n) {
+    const json *min = schema_get(c, node, "minItems"), *max = schema_get(c, node, "maxItems");
+    uint32_t v;
+    return (min != NULL && json_count(min, &v) && n < v) || (max != NULL && json_count(max, &v) && n > v);
+}
+
+static bool complete(const array_builder *a, const array_state *s) {
+    if (s->index < a->min || s->index > a->max) return false;
+    uint32_t done = s->done;
+    for (uint32_t i = 0; i < a->n_counters; i++) {
+        const counter *k = &a->counters[i];
+        bool inside = s->count[i] >= k->min && s->count[i] <= k->max;
+        if (!k->fails && !inside) return false;
+        if (k->fails && !inside) done |= UINT32_C(1) << k->clause;
+    }
+    for (uint32_t i = 0; i < a->branch->n_fails; i++)
+        if ((done >> i & 1) == 0 && !count_fails(a->c, a->branch->fails[i], s->index)) return false;
+    return true;
+}
+
+/* ---- one item ---- */
+
+typedef struct version {
+    array_state to;
+    literal_list literals;
+} version;
+
+static literal_list with(schema_context *c, const literal_list *list, const json *node, sign s) {
+    literal_list out = {0};
+    for (uint32_t i = 0; i < list->n; i++) vec_push(&c->b->w->mem, &out, list->at[i]);
+    literal_add(c, &out, node, s);
+    return out;
+}
+
+typedef VEC(version) versions;
+
+static void split_by_counters(array_builder *a, versions *v) {
+    for (uint32_t i = 0; i < a->n_counters; i++) {
+        const counter *k = &a->counters[i];
+        for (uint32_t j = 0, n = v->n; j < n; j++) {
+            version more = v->at[j];
+            more.literals = with(a->c, &v->at[j].literals, k->schema, HOLDS);
+            if (more.to.count[i] < k->cap) more.to.count[i]++;
+            bool same = !k->exact && more.to.count[i] == v->at[j].to.count[i];
+            if (k->exact) v->at[j].literals = with(a->c, &v->at[j].literals, k->schema, FAILS);
+            if (!same) vec_push(&a->c->b->w->mem, v, more);
+        }
+    }
+}
+
+static void split_by_failures(array_builder *a, uint32_t index, versions *v) {
+    for (uint32_t i = 0; i < a->branch->n_fails; i++) {
+        const json *schema = schema_item(a->c, a->branch->fails[i], index);
+        if (schema == NULL || schema_says_nothing(schema)) continue;
+        for (uint32_t j = 0, n = v->n; j < n; j++) {
+            if ((v->at[j].to.done >> i & 1) != 0) continue;
+            version more = v->at[j];
+            more.literals = with(a->c, &v->at[j].literals, schema, FAILS);
+            more.to.done |= UINT32_C(1) << i;
+            vec_push(&a->c->b->w->mem, v, more);
+        }
+        if (v->n > 256) escape(&a->c->b->w->out, STE_ERR_LIMIT, 0, "the negated constraints of an array multiply too much");
+    }
+}
+
+static void add_unique(array_builder *a, uint32_t from, const array_state *s, const version *v) {
+    schema_context *c = a->c;
+    for (uint32_t i = 0; i < a->values.n; i++) {
+        if ((s->seen >> i & 1) != 0) continue;
+        bool fits = true;
+        for (uint32_t k = 0; k < v->literals.n && fits; k++)
+            fits = schema_valid(c, a->values.at[i], v->literals.at[k].node) == (v->literals.at[k].sign == HOLDS);
+        array_state to = v->to;
+        to.seen |= UINT32_C(1) << i;
+        if (fits) expr_build(c->b, a->spelled[i], a->f, from, state_number(a, to));
+    }
+}
+
+static void add_items(array_builder *a, uint32_t from, array_state s) {
+    schema_context *c = a->c;
+    if (s.index == a->max) return; /* max is below the cap whenever it matters */
+    versions v = {0};
+    version first = {.to = s};
+    if (first.to.index < a->index_cap) first.to.index++;
+    add_item(c, a->branch, s.index, &first.literals);
+    vec_push(&c->b->w->mem, &v, first);
+    split_by_counters(a, &v);
+    split_by_failures(a, s.index, &v);
+    for (uint32_t i = 0; i < v.n; i++) {
+        if (a->unique)
+            add_unique(a, from, &s, &v.at[i]);
+        else
+            expr_build(c->b, conjunction_rule(c, &v.at[i].literals), a->f, from, state_number(a, v.at[i].to));
+    }
+}
+
+/* ---- set-up ---- */
+
+static uint32_t most(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static void add_counter(array_builder *a, const json *node, bool fails, uint32_t clause) {
+    schema_context *c = a->c;
+    const json *schema = schema_get(c, node, "contains"), *low = schema_get(c, node, "minContains");
+    const json *high = schema_get(c, node, "maxContains");
+    counter k = {.schema = schema, .min = 1, .max = REPEAT_INFINITE, .fails = fails, .clause = clause};
+    if (schema == NULL) return;
+    if (low != NULL) json_count(low, &k.min);
+    if (high != NULL) json_count(high, &k.max);
+    if (k.min == 0 && k.max == REPEAT_INFINITE) return;
+    if (a->n_counters == MAX_COUNTERS)
+        json_escape(c->b->w, schema, STE_ERR_LIMIT, "more than %d \"contains\" for one array", MAX_COUNTERS);
+    k.cap = k.max == REPEAT_INFINITE ? k.min : most(k.min, k.max + 1);
+    k.exact = fails ? k.min > 0 : k.max != REPEAT_INFINITE;
+    if (k.cap > MAX_INDEX) json_escape(c->b->w, schema, STE_ERR_LIMIT, "\"contains\" counts beyond %d", MAX_INDEX);
+    a->counters[a->n_counters++] = k;
+}
+
+static void count_matters(array_builder *a, const json *node, bool fails) {
+    uint32_t v;
+    const json *min = schema_get(a->c, node, "minItems"), *max = schema_get(a->c, node, "maxItems");
+    a->index_cap = most(a->index_cap, schema_prefix_length(a->c, node));
+    if (fails && min != NULL && json_count(min, &v)) a->index_cap = most(a->index_cap, v);
+    if (fails && max != NULL && json_count(max, &v) && v != REPEAT_INFINITE) a->index_cap = most(a->index_cap, v + 1);
+    if (a->index_cap > MAX_INDEX)
+        json_escape(a->c->b->w, node, STE_ERR_LIMIT, "counting to %u beside other constraints of an array", a->index_cap);
+}
+
+static expr *lower_states(array_builder *a) {
+    builder *b = a->c->b;
+    a->f = fsm_new(b->w);
+    a->end = fsm_state(a->f);
+    a->f->final.at[a->end] = 1;
+    a->separator = a->c->space.comma;
+    array_state none = {0};
+    uint32_t begin = fsm_state(a->f);
+    expr_build(b, expr_pair(b, expr_text(b, "["), a->c->space.inside), a->f, a->f->start, begin);
+    if (complete(a, &none)) fsm_edge_add(a->f, begin, ']', ']', a->end);
+    add_items(a, begin, none);
+    for (uint32_t i = 0; i < a->states.n; i++) {
+        array_state s = a->states.at[i];
+        uint32_t at = a->number.at[i];
+        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, expr_text(b, "]")), a->f, at, a->end);
+        if (s.index == a->max) continue;
+        uint32_t next = fsm_state(a->f);
+        expr_build(b, a->separator, a->f, at, next);
+        add_items(a, next, s);
+    }
+    return expr_fsm(b, a->f);
+}
+
+expr *lower_array(schema_context *c, const schema_branch *branch) {
+    builder *b = c->b;
+    array_builder *a = arena_alloc(&b->w->mem, 1, sizeof *a);
+    *a = (array_builder){.c = c, .branch = branch};
+    if (!schema_counts(branch, "minItems", "maxItems", &a->min, &a->max)) return expr_never(b);
+    const json *unique = NULL;
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        a->prefix = most(a->prefix, schema_prefix_length(c, branch->holds[i]));
+        const json *at = json_get(branch->holds[i], "uniqueItems");
+        if (at != NULL && at->kind == JSON_TRUE && a->max > 1) unique = at;
+        add_counter(a, branch->holds[i], false, 0);
+    }
+    if (branch->n_fails == 0 && unique == NULL && a->n_counters == 0)
+        return lower_plain(c, branch, a->min, a->max, a->prefix);
+    if (branch->n_fails > MAX_DONE)
+        escape(&b->w->out, STE_ERR_LIMIT, 0, "more than %d negated schemas for one array", MAX_DONE);
+    for (uint32_t i = 0; i < branch->n_fails; i++) {
+        const json *at = json_get(branch->fails[i], "uniqueItems"), *other = schema_get(c, branch->fails[i], "unevaluatedItems");
+        if (at != NULL && at->kind == JSON_TRUE)
+            json_escape(b->w, at, STE_ERR_UNSUPPORTED, "keyword \"uniqueItems\" is not supported under a negation");
+        if (other != NULL)
+            json_escape(b->w, other, STE_ERR_UNSUPPORTED, "keyword \"unevaluatedItems\" is not supported under a negation");
+        add_counter(a, branch->fails[i], true, i);
+        count_matters(a, branch->fails[i], true);
+    }
+    for (uint32_t i = 0; i < branch->n_holds; i++) count_matters(a, branch->holds[i], false);
+    a->unique = unique != NULL;
+    if (a->unique) find_values(a, unique);
+    if (a->unique && a->max > a->values.n) a->max = a->values.n; /* no more values than that */
+    if (a->min > a->max) return expr_never(b);
+    a->index_cap = most(a->index_cap, a->max == REPEAT_INFINITE ? a->min : a->max);
+    if (a->index_cap > MAX_INDEX)
+        escape(&b->w->out, STE_ERR_LIMIT, 0, "counting to %u beside other constraints of an array", a->index_cap);
+    return lower_states(a);
+}

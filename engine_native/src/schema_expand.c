@@ -1,0 +1,786 @@
+/* schema_expand.c - a conjunction as a union of branches, for one kind of value.
+ *
+ * Literals are taken one by one.  What must hold is followed through references
+ * and allOf; what must not hold, and anyOf, oneOf, if and dependent schemas,
+ * leave a *choice*: a list of alternatives, each a list of literals.
+ *
+ *   not (A and B)            [not A] [not B]
+ *   oneOf A B C              [A, not B, not C] [B, not A, not C] [C, not A, not B]
+ *   not oneOf A B C          [not A, not B, not C] [A, B] [A, C] [B, C]
+ *   if I then T else E       [I, T] [not I, E]
+ *   dependentSchemas k: S    [k is missing] [k is there, S]
+ *
+ * Alternatives that cannot hold for this kind of value are never made, and
+ * schemas that are plainly apart (different values of a key that one of them
+ * requires, say) need no "not".  Before a choice splits the branch, alternatives
+ * that contradict what already holds are dropped; one that is left is no choice.
+ * So thirty `if` on the value of one key give thirty branches, not 2^30. */
+#include "schema.h"
+
+#define MAX_BRANCHES 20000
+#define MAX_FLAT 48     /* nodes looked at to see that two schemas are apart */
+#define MAX_LOOK 4      /* levels of values looked into for that */
+
+typedef struct alternative {
+    literal *at;
+    uint32_t n;
+} alternative;
+
+typedef struct choice {
+    alternative *at;
+    uint32_t n;
+} choice;
+
+/* Of one node and one kind. */
+typedef struct node_choices {
+    bool known[2][2]; /* [fails][tracked] */
+    struct {
+        choice *at;
+        uint32_t n;
+    } made[2][2];
+} node_choices;
+
+typedef struct pending {
+    const json *node;
+    sign sign;
+    const struct pending *next;
+    const struct pending *because; /* what brought this one in */
+    uint64_t place;                /* in that: index of the keyword, then of the item */
+    uint32_t depth;
+} pending;
+
+typedef struct open_choice {
+    choice of;
+    const struct open_choice *next;
+    const pending *because;
+} open_choice;
+
+typedef struct chosen {
+    const json *node;
+    const pending *from;
+    const struct chosen *before;
+    bool own; /* has own keywords that matter */
+} chosen;
+
+typedef struct state_of {
+    const pending *todo;
+    const open_choice *choices;
+    const chosen *holds, *fails;
+    uint32_t n_holds, n_fails;
+} partial;
+
+typedef struct expansion {
+    schema_context *c;
+    uint32_t kind;
+    bool all;
+    schema_branches out;
+} expansion;
+
+/* ---- what kinds a schema admits ---- */
+
+static uint32_t may_be(schema_context *c, const json *node, uint32_t depth);
+
+static uint32_t may_be_any(schema_context *c, const json *list, uint32_t depth) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < list->n && bits != TYPE_ANY; i++) bits |= may_be(c, &list->u.items[i], depth);
+    return bits;
+}
+
+static uint32_t may_be(schema_context *c, const json *node, uint32_t depth) {
+    if (node->kind != JSON_OBJECT) return node->kind == JSON_TRUE ? TYPE_ANY : 0;
+    if (node->n == 0 || depth == 0) return TYPE_ANY;
+    void **slot = node_map_slot(c->b->w, &c->types, node);
+    if (*slot != NULL) return (uint32_t)(uintptr_t)*slot - 1;
+    *slot = (void *)(uintptr_t)(TYPE_ANY + 1); /* met again in a cycle: anything */
+    uint32_t bits = TYPE_ANY;
+    const json *ref = json_get(node, "$ref");
+    if (ref != NULL && ref->kind == JSON_STRING) bits &= may_be(c, schema_target(c, ref), depth - 1);
+    if (!schema_overridden(c, node)) {
+        bits &= schema_types(node);
+        const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum"), *at;
+        if (one != NULL) bits &= schema_value_type(one);
+        if (list != NULL) {
+            uint32_t values = 0;
+            for (uint32_t i = 0; i < list->n; i++) values |= schema_value_type(&list->u.items[i]);
+            bits &= values;
+        }
+        if ((at = json_get(node, "allOf")) != NULL)
+            for (uint32_t i = 0; i < at->n; i++) bits &= may_be(c, &at->u.items[i], depth - 1);
+        if ((at = json_get(node, "anyOf")) != NULL) bits &= may_be_any(c, at, depth - 1);
+        if ((at = json_get(node, "oneOf")) != NULL) bits &= may_be_any(c, at, depth - 1);
+        at = json_get(node, "not");
+        if (at != NULL && at->kind == JSON_OBJECT && at->n == 1 && json_get(at, "type") != NULL) bits &= ~schema_types(at);
+        if (at != NULL && schema_says_nothing(at)) bits = 0;
+    }
+    slot = node_map_slot(c->b->w, &c->types, node);
+    *slot = (void *)(uintptr_t)(bits + 1);
+    return bits;
+}
+
+uint32_t schema_may_be(schema_context *c, const json *node) { return may_be(c, node, 16); }
+
+/* Does any own keyword of the node say something about this kind (beyond that it is allowed)? */
+static bool own_matters(const schema_context *c, const json *node, uint32_t kind) {
+    static const char *const of_string[] = {"minLength", "maxLength", "pattern", "format", NULL};
+    static const char *const of_number[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", NULL};
+    static const char *const of_array[] = {"items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems",
+                                           "uniqueItems", "unevaluatedItems", NULL};
+    static const char *const of_object[] = {"properties", "required", "patternProperties", "additionalProperties",
+                                            "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties", NULL};
+    const char *const *keywords = kind == TYPE_STRING  ? of_string
+                               : kind == TYPE_ARRAY ? of_array
+                               : kind == TYPE_OBJECT ? of_object
+                                                     : of_number;
+    if ((kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) return false;
+    if (kind == TYPE_NUMBER && (schema_types(node) & kind) != kind) return true;
+    if (schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return true;
+    for (; *keywords != NULL; keywords++)
+        if (schema_get(c, node, *keywords) != NULL) return true;
+    return false;
+}
+
+/* ---- are two schemas plainly apart? ---- */
+
+typedef struct flat {
+    const json *at[MAX_FLAT];
+    uint32_t n;
+} flat;
+
+/* The nodes that hold wherever `node` holds. */
+static void flatten(schema_context *c, const json *node, flat *out) {
+    uint32_t from = out->n;
+    if (out->n < MAX_FLAT) out->at[out->n++] = node;
+    for (uint32_t i = from; i < out->n; i++) {
+        const json *at = out->at[i];
+        if (at->kind != JSON_OBJECT) continue;
+        const json *ref = json_get(at, "$ref"), *all = json_get(at, "allOf");
+        if (ref != NULL && ref->kind == JSON_STRING) {
+            const json *target = schema_target(c, ref);
+            bool known = false;
+            for (uint32_t k = 0; k < out->n; k++) known = known || out->at[k] == target;
+            if (!known && out->n < MAX_FLAT) out->at[out->n++] = target;
+        }
+        if (all != NULL && !schema_overridden(c, at))
+            for (uint32_t k = 0; k < all->n && out->n < MAX_FLAT; k++) out->at[out->n++] = &all->u.items[k];
+    }
+}
+
+static bool plain(const schema_context *c, const json *node) {
+    return node->kind == JSON_OBJECT && !schema_overridden(c, node);
+}
+
+static bool is_required(const schema_context *c, const flat *f, const char *key, uint32_t n) {
+    for (uint32_t i = 0; i < f->n; i++) {
+        const json *list = plain(c, f->at[i]) ? json_get(f->at[i], "required") : NULL;
+        for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++)
+            if (json_equal_bytes(&list->u.items[k], key, n)) return true;
+    }
+    return false;
+}
+
+/* The schemas that the values of a key must satisfy; false if the key cannot be there. */
+static bool values_of(schema_context *c, const flat *f, const char *key, uint32_t n, flat *out) {
+    out->n = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (!plain(c, f->at[i])) continue;
+        const json *map = json_get(f->at[i], "properties"), *own = map == NULL ? NULL : json_member(map, key, n);
+        if (own != NULL) {
+            flatten(c, own, out);
+        } else {
+            const json *other = json_get(f->at[i], "additionalProperties");
+            if (other != NULL && other->kind == JSON_FALSE && json_get(f->at[i], "patternProperties") == NULL) return false;
+        }
+    }
+    return true;
+}
+
+static bool any_value_fits(schema_context *c, const json *values, uint32_t n, uint32_t kind, const flat *f) {
+    for (uint32_t i = 0; i < n; i++) {
+        bool fits = (schema_value_type(&values[i]) & kind) != 0;
+        for (uint32_t k = 0; k < f->n && fits; k++) fits = schema_valid(c, &values[i], f->at[k]);
+        if (fits) return true;
+    }
+    return false;
+}
+
+/* The values that a list of nodes admits at most, if it lists any. */
+static const json *listed(schema_context *c, const flat *f, uint32_t *n) {
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (!plain(c, f->at[i])) continue;
+        const json *one = schema_get(c, f->at[i], "const"), *list = json_get(f->at[i], "enum");
+        *n = one != NULL ? 1 : list != NULL ? list->n : 0;
+        if (one != NULL) return one;
+        if (list != NULL) return list->u.items;
+    }
+    return NULL;
+}
+
+static bool apart_any(schema_context *c, const flat *a, const flat *b, uint32_t depth);
+
+static bool required_keys_apart(schema_context *c, const flat *a, const flat *b, uint32_t depth) {
+    for (uint32_t i = 0; i < a->n; i++) {
+        const json *list = plain(c, a->at[i]) ? json_get(a->at[i], "required") : NULL;
+        for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++) {
+            flat of_a, of_b;
+            const json *key = &list->u.items[k];
+            if (!values_of(c, b, key->u.text, key->n, &of_b)) return true;
+            if (of_b.n == 0 || !values_of(c, a, key->u.text, key->n, &of_a)) continue;
+            if (apart_any(c, &of_a, &of_b, depth)) return true;
+        }
+    }
+    return false;
+}
+
+static bool apart(schema_context *c, uint32_t kind, const flat *a, const flat *b, uint32_t depth) {
+    work_charge(c->b->w, 1);
+    if ((kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) return false; /* the kind is the value */
+    uint32_t n;
+    const json *values = listed(c, a, &n);
+    if (values != NULL && !any_value_fits(c, values, n, kind, b)) return true;
+    values = listed(c, b, &n);
+    if (values != NULL && !any_value_fits(c, values, n, kind, a)) return true;
+    if (kind != TYPE_OBJECT || depth == 0) return false;
+    return required_keys_apart(c, a, b, depth - 1) || required_keys_apart(c, b, a, depth - 1);
+}
+
+static bool apart_any(schema_context *c, const flat *a, const flat *b, uint32_t depth) {
+    uint32_t bits = TYPE_ANY;
+    for (uint32_t i = 0; i < a->n; i++) bits &= schema_may_be(c, a->at[i]);
+    for (uint32_t i = 0; i < b->n; i++) bits &= schema_may_be(c, b->at[i]);
+    static const uint32_t kinds[] = {TYPE_NULL, TYPE_FALSE, TYPE_TRUE, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if ((bits & kinds[k]) != 0 && !apart(c, kinds[k], a, b, depth)) return false;
+    return true;
+}
+
+static bool nodes_apart(schema_context *c, uint32_t kind, const json *a, const json *b) {
+    flat fa = {.n = 0}, fb = {.n = 0};
+    flatten(c, a, &fa);
+    flatten(c, b, &fb);
+    uint32_t bits = kind;
+    for (uint32_t i = 0; i < fa.n; i++) bits &= schema_may_be(c, fa.at[i]);
+    for (uint32_t i = 0; i < fb.n; i++) bits &= schema_may_be(c, fb.at[i]);
+    return bits == 0 || apart(c, kind, &fa, &fb, MAX_LOOK);
+}
+
+/* Does `node` plainly hold for every object for which all of `f` hold? */
+static bool implied(schema_context *c, const flat *f, const json *node, uint32_t depth) {
+    if (schema_says_nothing(node)) return true;
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->at[i] == node) return true;
+    if (!plain(c, node) || depth == 0 || (schema_types(node) & TYPE_OBJECT) == 0) return false;
+    for (uint32_t i = 0; i < node->n; i++) {
+        const json *at = &node->u.items[i];
+        if (schema_key_is(at, "type")) continue;
+        if (schema_key_is(at, "required") && at->kind == JSON_ARRAY) {
+            for (uint32_t k = 0; k < at->n; k++)
+                if (!is_required(c, f, at->u.items[k].u.text, at->u.items[k].n)) return false;
+        } else if (schema_key_is(at, "properties")) {
+            for (uint32_t k = 0; k < at->n; k++) {
+                flat values;
+                uint32_t n = 0;
+                const json *schema = &at->u.items[k];
+                if (!values_of(c, f, schema->key, schema->key_n, &values)) continue;
+                const json *finite = listed(c, &values, &n);
+                bool fine = schema_says_nothing(schema) || finite != NULL;
+                for (uint32_t v = 0; v < values.n && !fine; v++) fine = values.at[v] == schema;
+                for (uint32_t v = 0; finite != NULL && v < n && fine; v++) fine = schema_valid(c, &finite[v], schema);
+                if (!fine) return false;
+            }
+        } else if (schema_key_is(at, "allOf")) {
+            for (uint32_t k = 0; k < at->n; k++)
+                if (!implied(c, f, &at->u.items[k], depth - 1)) return false;
+        } else if (schema_key_is(at, "anyOf")) {
+            bool any = false;
+            for (uint32_t k = 0; k < at->n && !any; k++) any = implied(c, f, &at->u.items[k], depth - 1);
+            if (!any) return false;
+        } else if (own_matters(c, node, TYPE_OBJECT) || json_get(node, "oneOf") != NULL || json_get(node, "not") != NULL ||
+                   json_get(node, "if") != NULL || json_get(node, "$ref") != NULL || json_get(node, "dependencies") != NULL ||
+                   json_get(node, "dependentSchemas") != NULL || json_get(node, "dependentRequired") != NULL ||
+                   json_get(node, "$dynamicRef") != NULL || json_get(node, "$recursiveRef") != NULL) {
+            static const char *const harmless[] = {"title", "description", "default", "$comment", "$id", "id", "examples", NULL};
+            bool fine = false;
+            for (const char *const *name = harmless; *name != NULL && !fine; name++) fine = schema_key_is(at, *name);
+            if (!fine) return false;
+        }
+    }
+    return true;
+}
+
+/* ---- finitely many values ---- */
+
+typedef VEC(json) value_list;
+
+static bool collect(schema_context *c, const json *node, value_list *out, uint32_t depth) {
+    arena *mem = &c->b->w->mem;
+    flat f = {.n = 0};
+    uint32_t n, bits = TYPE_ANY;
+    flatten(c, node, &f);
+    const json *values = listed(c, &f, &n);
+    for (uint32_t i = 0; values != NULL && i < n; i++) vec_push(mem, out, values[i]);
+    if (values != NULL) return true;
+    for (uint32_t i = 0; i < f.n; i++) bits &= schema_may_be(c, f.at[i]);
+    if ((bits & ~(uint32_t)(TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) == 0) {
+        static const json_kind constants[] = {JSON_NULL, JSON_FALSE, JSON_TRUE};
+        for (int i = 0; i < 3; i++)
+            if ((bits >> i & 1) != 0) vec_push(mem, out, (json){.kind = constants[i]});
+        return true;
+    }
+    static const char *const unions[] = {"anyOf", "oneOf"};
+    for (uint32_t i = 0; i < f.n && depth > 0; i++)
+        for (int u = 0; u < 2; u++) {
+            const json *list = plain(c, f.at[i]) ? json_get(f.at[i], unions[u]) : NULL;
+            uint32_t before = out->n;
+            bool all = list != NULL;
+            for (uint32_t k = 0; all && k < list->n; k++) all = collect(c, &list->u.items[k], out, depth - 1);
+            if (all) return true;
+            out->n = before;
+        }
+    return false;
+}
+
+bool schema_finite(schema_context *c, const literal *literals, uint32_t n, json **values, uint32_t *n_values) {
+    value_list found = {0};
+    bool finite = false;
+    for (uint32_t i = 0; i < n && !finite; i++)
+        finite = literals[i].sign == HOLDS && collect(c, literals[i].node, &found, 4);
+    if (!finite) return false;
+    uint32_t keep = 0;
+    for (uint32_t i = 0; i < found.n; i++) {
+        bool fits = true;
+        for (uint32_t k = 0; k < n && fits; k++)
+            fits = schema_valid(c, &found.at[i], literals[k].node) == (literals[k].sign == HOLDS);
+        if (fits) found.at[keep++] = found.at[i];
+    }
+    *values = found.at;
+    *n_values = keep;
+    return true;
+}
+
+/* ---- choices of one node ---- */
+
+typedef VEC(alternative) alternative_list;
+
+static void add_alternative(schema_context *c, alternative_list *list, const literal *literals, uint32_t n) {
+    arena *mem = &c->b->w->mem;
+    vec_push(mem, list, (alternative){arena_copy(mem, literals, n * sizeof *literals), n});
+}
+
+static bool possible(schema_context *c, uint32_t kind, const json *node) { return (schema_may_be(c, node) & kind) != 0; }
+
+static void add_any(schema_context *c, uint32_t kind, const json *list, bool tracked, alternative_list *out) {
+    if (!tracked) {
+        for (uint32_t i = 0; i < list->n; i++)
+            if (possible(c, kind, &list->u.items[i])) add_alternative(c, out, &(literal){&list->u.items[i], HOLDS}, 1);
+        return;
+    }
+    /* Each set of members that hold marks other items as evaluated. */
+    if (list->n > 10)
+        json_escape(c->b->w, list, STE_ERR_LIMIT, "more than 10 alternatives beside \"unevaluated...\" are not supported");
+    for (uint32_t set = 1; set < UINT32_C(1) << list->n; set++) {
+        literal literals[10];
+        for (uint32_t i = 0; i < list->n; i++)
+            literals[i] = (literal){&list->u.items[i], (set >> i & 1) != 0 ? HOLDS : FAILS};
+        add_alternative(c, out, literals, list->n);
+    }
+}
+
+static void add_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
+    literal_list one = {0};
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!possible(c, kind, &list->u.items[i])) continue;
+        one.n = 0;
+        vec_push(&c->b->w->mem, &one, (literal){&list->u.items[i], HOLDS});
+        for (uint32_t k = 0; k < list->n; k++)
+            if (k != i && possible(c, kind, &list->u.items[k]) && !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
+                vec_push(&c->b->w->mem, &one, (literal){&list->u.items[k], FAILS});
+        add_alternative(c, out, one.at, one.n);
+    }
+}
+
+static void add_condition(schema_context *c, const json *node, const json *condition, bool negated, bool tracked,
+                          alternative_list *out) {
+    const json *yes = json_get(node, "then"), *no = json_get(node, "else");
+    sign s = negated ? FAILS : HOLDS;
+    if (yes != NULL || (!negated && (no != NULL || tracked)))
+        add_alternative(c, out, (literal[]){{condition, HOLDS}, {yes, s}}, yes != NULL ? 2 : 1);
+    if (no != NULL || (!negated && (yes != NULL || tracked)))
+        add_alternative(c, out, (literal[]){{condition, FAILS}, {no, s}}, no != NULL ? 2 : 1);
+}
+
+static void add_dependency(schema_context *c, const json *at, bool negated, alternative_list *out) {
+    const json *there = schema_requires(c, at, at->key, at->key_n);
+    if (!negated) add_alternative(c, out, &(literal){schema_forbids(c, at, at->key, at->key_n), HOLDS}, 1);
+    add_alternative(c, out, (literal[]){{there, HOLDS}, {at, negated ? FAILS : HOLDS}}, 2);
+}
+
+/* Not every key that another one asks for is there. */
+static void add_missing_dependents(schema_context *c, const json *map, alternative_list *out) {
+    for (uint32_t i = 0; map != NULL && i < map->n; i++) {
+        const json *one = &map->u.items[i];
+        if (one->kind != JSON_ARRAY && one->kind != JSON_STRING) continue;
+        const json *needed = one->kind == JSON_ARRAY ? one->u.items : one;
+        const json *there = schema_requires(c, one, one->key, one->key_n);
+        for (uint32_t k = 0; k < (one->kind == JSON_ARRAY ? one->n : 1); k++)
+            add_alternative(c, out,
+                            (literal[]){{there, HOLDS}, {schema_forbids(c, one, needed[k].u.text, needed[k].n), HOLDS}}, 2);
+    }
+}
+
+typedef VEC(choice) choice_list;
+
+static void finish_choice(schema_context *c, choice_list *out, alternative_list *list) {
+    vec_push(&c->b->w->mem, out, (choice){list->at, list->n});
+    *list = (alternative_list){0};
+}
+
+static void positive_choices(schema_context *c, uint32_t kind, const json *node, bool tracked, choice_list *out) {
+    alternative_list list = {0};
+    const json *at;
+    if ((at = json_get(node, "anyOf")) != NULL) {
+        add_any(c, kind, at, tracked, &list);
+        finish_choice(c, out, &list);
+    }
+    if ((at = json_get(node, "oneOf")) != NULL) {
+        add_one(c, kind, at, &list);
+        finish_choice(c, out, &list);
+    }
+    if ((at = schema_get(c, node, "if")) != NULL) {
+        add_condition(c, node, at, false, tracked, &list);
+        if (list.n != 0) finish_choice(c, out, &list);
+    }
+    if (kind != TYPE_OBJECT) return;
+    const json *maps[2] = {schema_get(c, node, "dependentSchemas"), json_get(node, "dependencies")};
+    for (int m = 0; m < 2; m++)
+        for (uint32_t i = 0; maps[m] != NULL && i < maps[m]->n; i++) {
+            at = &maps[m]->u.items[i];
+            if (at->kind == JSON_ARRAY || at->kind == JSON_STRING) continue;
+            add_dependency(c, at, false, &list);
+            finish_choice(c, out, &list);
+        }
+}
+
+static void add_negated_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
+    literal_list none = {0};
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!possible(c, kind, &list->u.items[i])) continue;
+        vec_push(&c->b->w->mem, &none, (literal){&list->u.items[i], FAILS});
+        for (uint32_t k = 0; k < i; k++)
+            if (possible(c, kind, &list->u.items[k]) && !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
+                add_alternative(c, out, (literal[]){{&list->u.items[k], HOLDS}, {&list->u.items[i], HOLDS}}, 2);
+    }
+    add_alternative(c, out, none.at, none.n);
+}
+
+/* Some own keyword fails.  Arrays and objects that differ from listed ones are said by structure. */
+static void add_own_failure(schema_context *c, uint32_t kind, const json *node, alternative_list *out) {
+    const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum");
+    if ((kind & (TYPE_ARRAY | TYPE_OBJECT)) != 0 && (one != NULL || list != NULL)) {
+        if (one != NULL) add_alternative(c, out, &(literal){schema_exactly(c, one), FAILS}, 1);
+        literal_list none = {0};
+        for (uint32_t i = 0; list != NULL && i < list->n; i++)
+            if ((schema_value_type(&list->u.items[i]) & kind) != 0)
+                vec_push(&c->b->w->mem, &none, (literal){schema_exactly(c, &list->u.items[i]), FAILS});
+        if (none.n != 0) add_alternative(c, out, none.at, none.n);
+        node = schema_without_values(c, node);
+    }
+    if (own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
+}
+
+/* What makes the node fail for this kind: one choice. */
+static void negative_choice(schema_context *c, uint32_t kind, const json *node, choice_list *out) {
+    alternative_list list = {0};
+    literal_list none = {0};
+    const json *at;
+    static const char *const references[] = {"$ref", "$dynamicRef", "$recursiveRef"};
+    for (int i = 0; i < 3; i++)
+        if ((at = schema_get(c, node, references[i])) != NULL && at->kind == JSON_STRING)
+            add_alternative(c, &list, &(literal){schema_target(c, at), FAILS}, 1);
+    if (!schema_overridden(c, node)) {
+        add_own_failure(c, kind, node, &list);
+        if ((at = json_get(node, "allOf")) != NULL)
+            for (uint32_t i = 0; i < at->n; i++) add_alternative(c, &list, &(literal){&at->u.items[i], FAILS}, 1);
+        if ((at = json_get(node, "anyOf")) != NULL) {
+            for (uint32_t i = 0; i < at->n; i++) vec_push(&c->b->w->mem, &none, (literal){&at->u.items[i], FAILS});
+            add_alternative(c, &list, none.at, none.n);
+        }
+        if ((at = json_get(node, "oneOf")) != NULL) add_negated_one(c, kind, at, &list);
+        if ((at = json_get(node, "not")) != NULL) add_alternative(c, &list, &(literal){at, HOLDS}, 1);
+        if ((at = schema_get(c, node, "if")) != NULL) add_condition(c, node, at, true, false, &list);
+        if (kind == TYPE_OBJECT) {
+            const json *schemas = schema_get(c, node, "dependentSchemas"), *both = json_get(node, "dependencies");
+            for (uint32_t i = 0; schemas != NULL && i < schemas->n; i++) add_dependency(c, &schemas->u.items[i], true, &list);
+            for (uint32_t i = 0; both != NULL && i < both->n; i++)
+                if (both->u.items[i].kind != JSON_ARRAY && both->u.items[i].kind != JSON_STRING)
+                    add_dependency(c, &both->u.items[i], true, &list);
+            add_missing_dependents(c, both, &list);
+            add_missing_dependents(c, schema_get(c, node, "dependentRequired"), &list);
+        }
+    }
+    finish_choice(c, out, &list);
+}
+
+static uint32_t kind_index(uint32_t kind) {
+    uint32_t i = 0;
+    while ((kind >> i & 1) == 0) i++;
+    return i;
+}
+
+static const node_choices *choices_of(schema_context *c, uint32_t kind, const json *node, bool fails, bool tracked) {
+    void **slot = node_map_slot(c->b->w, &c->negations, node);
+    if (*slot == NULL) *slot = arena_alloc(&c->b->w->mem, 8, sizeof(node_choices));
+    node_choices *n = (node_choices *)*slot + kind_index(kind);
+    if (!n->known[fails][tracked]) {
+        choice_list list = {0};
+        if (fails)
+            negative_choice(c, kind, node, &list);
+        else
+            positive_choices(c, kind, node, tracked, &list);
+        n->known[fails][tracked] = true;
+        n->made[fails][tracked].at = list.at;
+        n->made[fails][tracked].n = list.n;
+    }
+    return n;
+}
+
+/* ---- expansion ---- */
+
+static uint64_t place_in(const json *node, const json *outer) {
+    if (node->parent == outer) return (uint64_t)node->index << 32;
+    if (node->parent != NULL && node->parent->parent == outer) return (uint64_t)node->parent->index << 32 | node->index;
+    const json *ref = json_get(outer, "$ref");
+    return ref == NULL ? 0 : (uint64_t)ref->index << 32;
+}
+
+static const pending *push(schema_context *c, const json *node, sign s, const pending *next, const pending *because) {
+    pending *p = arena_alloc(&c->b->w->mem, 1, sizeof *p);
+    *p = (pending){.node = node, .sign = s, .next = next, .because = because};
+    if (because != NULL) {
+        p->place = place_in(node, because->node);
+        p->depth = because->depth + 1;
+    }
+    return p;
+}
+
+/* Does a stand before b in the text, references being replaced by what they mean? */
+static bool stands_before(const pending *a, const pending *b) {
+    const pending *from_a = a, *from_b = b, *last_a = NULL, *last_b = NULL;
+    for (; from_a->depth > from_b->depth; from_a = from_a->because) last_a = from_a;
+    for (; from_b->depth > from_a->depth; from_b = from_b->because) last_b = from_b;
+    for (; from_a != from_b; from_a = from_a->because, from_b = from_b->because) {
+        if (from_a->because == NULL || from_b->because == NULL) return false; /* of different literals: as they came */
+        last_a = from_a;
+        last_b = from_b;
+    }
+    const json *own = json_get(from_a->node, "properties");
+    uint64_t own_place = own == NULL ? 0 : (uint64_t)own->index << 32;
+    return (last_a == NULL ? own_place : last_a->place) < (last_b == NULL ? own_place : last_b->place);
+}
+
+/* In the order of the text: so the keys that several nodes declare come as one reads them. */
+static void sort_holds(schema_branch *branch, const pending **from) {
+    for (uint32_t i = 1; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i];
+        const pending *p = from[i];
+        uint32_t k = i;
+        for (; k > 0 && stands_before(p, from[k - 1]); k--) {
+            from[k] = from[k - 1];
+            branch->holds[k] = branch->holds[k - 1];
+        }
+        from[k] = p;
+        branch->holds[k] = node;
+    }
+}
+
+static void emit(expansion *e, const partial *p) {
+    schema_context *c = e->c;
+    arena *mem = &c->b->w->mem;
+    if (e->out.n >= MAX_BRANCHES)
+        escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
+    schema_branch out = {.n_holds = p->n_holds, .n_fails = p->n_fails};
+    out.holds = arena_alloc(mem, out.n_holds + 1, sizeof *out.holds);
+    out.fails = arena_alloc(mem, out.n_fails + 1, sizeof *out.fails);
+    const pending **from = arena_alloc(mem, out.n_holds + 1, sizeof *from);
+    uint32_t i = out.n_holds;
+    for (const chosen *k = p->holds; k != NULL; k = k->before) {
+        out.holds[--i] = k->node;
+        from[i] = k->from;
+    }
+    if (e->kind == TYPE_OBJECT) sort_holds(&out, from);
+    out.from = from;
+    i = out.n_fails;
+    for (const chosen *k = p->fails; k != NULL; k = k->before) out.fails[--i] = k->node;
+    vec_push(mem, &e->out, out);
+}
+
+bool schema_under(const schema_branch *branch, uint32_t i, const json *node) {
+    for (const pending *p = branch->from[i]; p != NULL; p = p->because) {
+        if (p->sign != HOLDS) return false; /* what is under "not" marks nothing as evaluated */
+        if (p->node == node) return true;
+    }
+    return false;
+}
+
+static bool tracks(const expansion *e, const pending *p) {
+    if (e->c->draft < DRAFT_2019) return false;
+    const char *key = e->kind == TYPE_OBJECT ? "unevaluatedProperties" : "unevaluatedItems";
+    if (e->kind != TYPE_OBJECT && e->kind != TYPE_ARRAY) return false;
+    for (; p != NULL; p = p->because)
+        if (p->node->kind == JSON_OBJECT && json_get(p->node, key) != NULL) return true;
+    return false;
+}
+
+static bool contains(const chosen *list, const json *node) {
+    for (; list != NULL; list = list->before)
+        if (list->node == node) return true;
+    return false;
+}
+
+static chosen *choose(schema_context *c, const json *node, const pending *from, const chosen *before) {
+    chosen *one = arena_alloc(&c->b->w->mem, 1, sizeof *one);
+    *one = (chosen){node, from, before, false};
+    return one;
+}
+
+static void open_choices(expansion *e, partial *p, const pending *because, bool fails, bool tracked) {
+    const node_choices *n = choices_of(e->c, e->kind, because->node, fails, tracked);
+    for (uint32_t i = n->made[fails][tracked].n; i-- > 0;) {
+        open_choice *o = arena_alloc(&e->c->b->w->mem, 1, sizeof *o);
+        *o = (open_choice){n->made[fails][tracked].at[i], p->choices, because};
+        p->choices = o;
+    }
+}
+
+/* Take in one literal that holds; false: impossible. */
+static bool take_positive(expansion *e, partial *p, const pending *at) {
+    schema_context *c = e->c;
+    const json *node = at->node, *part;
+    if (!possible(c, e->kind, node)) return false;
+    if (schema_says_nothing(node)) return true;
+    bool tracked = tracks(e, at);
+    if (!tracked && contains(p->holds, node)) return true;
+    static const char *const references[] = {"$recursiveRef", "$dynamicRef", "$ref"};
+    for (int i = 0; i < 3; i++)
+        if ((part = schema_get(c, node, references[i])) != NULL && part->kind == JSON_STRING)
+            p->todo = push(c, schema_target(c, part), HOLDS, p->todo, at);
+    if (schema_overridden(c, node)) return true;
+    if ((part = json_get(node, "allOf")) != NULL)
+        for (uint32_t i = part->n; i-- > 0;) p->todo = push(c, &part->u.items[i], HOLDS, p->todo, at);
+    if ((part = json_get(node, "not")) != NULL) p->todo = push(c, part, FAILS, p->todo, at);
+    chosen *one = choose(c, node, at, p->holds);
+    one->own = own_matters(c, node, e->kind);
+    p->holds = one;
+    p->n_holds++;
+    open_choices(e, p, at, false, tracked);
+    return true;
+}
+
+static bool take_negative(expansion *e, partial *p, const pending *at) {
+    if (!possible(e->c, e->kind, at->node)) return true;
+    if (at->node->kind != JSON_OBJECT || at->node->n == 0) return false; /* not true */
+    open_choices(e, p, at, true, false);
+    return true;
+}
+
+static void self_reference(schema_context *c, const pending *p) {
+    for (const pending *q = p->because; q != NULL; q = q->because)
+        if (q->node == p->node && q->sign == p->sign)
+            json_escape(c->b->w, p->node, STE_ERR_SCHEMA, "a schema refers to itself without a value in between");
+}
+
+/* Does the alternative contradict what holds? */
+static bool refuted(expansion *e, const partial *p, const alternative *a) {
+    schema_context *c = e->c;
+    flat held = {.n = 0};
+    bool ready = false;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const json *node = a->at[i].node;
+        if (a->at[i].sign == HOLDS && !possible(c, e->kind, node)) return true;
+        if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
+        if ((e->kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) continue;
+        if (!ready)
+            for (const chosen *k = p->holds; k != NULL && held.n < MAX_FLAT; k = k->before)
+                if (k->own) held.at[held.n++] = k->node;
+        ready = true;
+        flat other = {.n = 0};
+        if (a->at[i].sign == HOLDS) {
+            flatten(c, node, &other);
+            if (held.n != 0 && apart(c, e->kind, &held, &other, MAX_LOOK)) return true;
+        } else if (e->kind == TYPE_OBJECT && implied(c, &held, node, MAX_LOOK)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Drop refuted alternatives; take in what is left without a choice.  False: impossible. */
+static bool settle_choices(expansion *e, partial *p, bool *moved) {
+    schema_context *c = e->c;
+    const open_choice *rest = NULL;
+    *moved = false;
+    for (const open_choice *o = p->choices; o != NULL; o = o->next) {
+        open_choice *left = arena_alloc(&c->b->w->mem, 1, sizeof *left);
+        *left = (open_choice){{arena_alloc(&c->b->w->mem, o->of.n + 1, sizeof(alternative)), 0}, rest, o->because};
+        work_charge(c->b->w, 1 + o->of.n / 4);
+        for (uint32_t i = 0; i < o->of.n; i++)
+            if (o->of.n == 1 || !refuted(e, p, &o->of.at[i])) left->of.at[left->of.n++] = o->of.at[i];
+        if (left->of.n == 0) return false;
+        if (left->of.n > 1) {
+            rest = left;
+            continue;
+        }
+        for (uint32_t i = left->of.at[0].n; i-- > 0;)
+            p->todo = push(c, left->of.at[0].at[i].node, (sign)left->of.at[0].at[i].sign, p->todo, o->because);
+        *moved = true;
+    }
+    p->choices = NULL;
+    for (; rest != NULL; rest = rest->next) { /* back into the old order */
+        open_choice *o = arena_alloc(&c->b->w->mem, 1, sizeof *o);
+        *o = (open_choice){rest->of, p->choices, rest->because};
+        p->choices = o;
+    }
+    return true;
+}
+
+static void expand(expansion *e, partial p, uint32_t depth) {
+    schema_context *c = e->c;
+    work *w = c->b->w;
+    if (depth > w->limits.depth) escape(&w->out, STE_ERR_LIMIT, 0, "alternatives are nested deeper than %u levels", w->limits.depth);
+    for (bool moved = true; moved;) {
+        while (p.todo != NULL) {
+            const pending *at = p.todo;
+            p.todo = at->next;
+            work_charge(w, 1);
+            if (at->sign == OWN_FAILS) {
+                if (contains(p.fails, at->node)) continue;
+                p.fails = choose(c, at->node, at, p.fails);
+                p.n_fails++;
+                continue;
+            }
+            self_reference(c, at);
+            if (!(at->sign == HOLDS ? take_positive(e, &p, at) : take_negative(e, &p, at))) return;
+        }
+        if (p.choices == NULL) break;
+        if (!settle_choices(e, &p, &moved)) return;
+    }
+    if (p.choices == NULL) {
+        emit(e, &p);
+        return;
+    }
+    const open_choice *o = p.choices;
+    p.choices = o->next;
+    for (uint32_t i = 0; i < o->of.n && (e->all || e->out.n == 0); i++) {
+        partial q = p;
+        for (uint32_t k = o->of.at[i].n; k-- > 0;)
+            q.todo = push(c, o->of.at[i].at[k].node, (sign)o->of.at[i].at[k].sign, q.todo, o->because);
+        expand(e, q, depth + 1);
+    }
+}
+
+schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all) {
+    expansion e = {.c = c, .kind = kind, .all = all};
+    partial p = {0};
+    for (uint32_t i = n; i-- > 0;) p.todo = push(c, literals[i].node, (sign)literals[i].sign, p.todo, NULL);
+    expand(&e, p, 0);
+    return e.out;
+}

@@ -1,0 +1,107 @@
+"""Random schemas over all keywords: the grammar accepts exactly what the jsonschema package calls valid."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from itertools import islice
+
+from jsonschema import Draft202012Validator
+
+from engine_native import Grammar, LimitError, Matcher, SchemaError, UnsupportedSchemaError
+from tests.engine.schemas import key_orders
+from tests.engine.vocabularies import STOP, accepts, byte_vocabulary, compiler
+from tests.property.schemas import Json, draw_schema, draw_value, mutate
+
+SCHEMAS = int(os.environ.get("STRICTSERVE_SCHEMAS", "700"))
+FIRST_SEED = int(os.environ.get("STRICTSERVE_SEED", "1"))
+VALUES = 12
+WALKS = 3
+LONGEST_WALK = 120
+MOST_KEYS = 5
+"""Of one object; more have too many orders to try."""
+
+
+def _grammar(schema: dict[str, Json]) -> Grammar | str:
+    """The grammar, or why there is none: "empty" or "refused"."""
+    try:
+        return compiler().compile_json_schema(schema)
+    except (UnsupportedSchemaError, LimitError):
+        return "refused"
+    except SchemaError:
+        return "empty"
+
+
+def _accepted(grammar: Grammar, value: Json, orders: int) -> bool:
+    """Whether some order of keys is accepted: declared keys come in declared order."""
+    return any(
+        accepts(Matcher(grammar), json.dumps(ordered, ensure_ascii=False))
+        for ordered in islice(key_orders(value, orders), orders)
+    )
+
+
+def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Undeclared keys may repeat in a text; no value says what that means."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("repeated key")
+    return dict(pairs)
+
+
+def _read(text: bytearray) -> Json | None:
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats)  # type: ignore[no-any-return]
+    except ValueError as error:
+        if str(error) != "repeated key":
+            raise
+        return None
+
+
+def _widest(value: Json) -> int:
+    """The most keys of one object in it."""
+    if isinstance(value, dict):
+        return max([len(value), *(_widest(inner) for inner in value.values())])
+    return max((_widest(inner) for inner in value), default=0) if isinstance(value, list) else 0
+
+
+def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
+    """A document spelled by random allowed bytes; None if it did not end in time."""
+    matcher = Matcher(grammar)
+    text = bytearray()
+    likely = b'"}],:{[0123456789abtfn'
+    for _ in range(LONGEST_WALK):
+        if matcher.can_terminate() and rng.random() < 0.7:
+            return _read(text)
+        order = [*rng.sample(likely, len(likely)), *rng.sample(range(STOP), STOP)]
+        byte = next((byte for byte in order if matcher.accept_token(byte)), None)
+        if byte is None:
+            break
+        text.append(byte)
+    return _read(text) if matcher.can_terminate() else None
+
+
+def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
+    assert byte_vocabulary() is not None
+    verdicts = {True: 0, False: 0}
+    refused = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + SCHEMAS):
+        schema = draw_schema(seed)
+        validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        rng = random.Random(f"values {seed}")
+        values = [draw_value(rng) for _ in range(VALUES)]
+        grammar = _grammar(schema)
+        if isinstance(grammar, Grammar):
+            walked = [value for _ in range(WALKS) if (value := _walk(rng, grammar)) is not None]
+            values += walked + [mutate(rng, value) for value in walked for _ in range(2)]
+        if grammar == "refused":
+            refused += 1
+            continue
+        for value in values:
+            if _widest(value) > MOST_KEYS:
+                continue
+            valid = validator.is_valid(value)
+            accepted = isinstance(grammar, Grammar) and _accepted(grammar, value, 400 if valid else 24)
+            assert accepted == valid, (seed, json.dumps(schema), json.dumps(value), valid)
+            verdicts[valid] += 1
+    assert min(verdicts.values()) > SCHEMAS * 2, verdicts
+    assert refused < SCHEMAS / 10, refused
