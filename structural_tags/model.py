@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -114,6 +114,32 @@ class AnyText(_Format):
     excludes: tuple[NonEmpty, ...] = ()
 
 
+TokenName: TypeAlias = Annotated[StrictInt, Field(ge=0)] | NonEmpty
+"""A token by its id or its text."""
+
+
+class Token(_Format):
+    """One token as a unit, whatever its bytes."""
+
+    type: Literal["token"] = "token"
+    token: TokenName
+
+
+class ExcludeToken(_Format):
+    """One token as a unit that is none of `exclude_tokens`."""
+
+    type: Literal["exclude_token"] = "exclude_token"
+    exclude_tokens: tuple[TokenName, ...] = ()
+
+
+class AnyTokens(_Format):
+    """Tokens as units, at most `max_tokens` of them, none of `exclude_tokens`."""
+
+    type: Literal["any_tokens"] = "any_tokens"
+    exclude_tokens: tuple[TokenName, ...] = ()
+    max_tokens: Annotated[StrictInt, Field(ge=0)] | None = None
+
+
 class Sequence(_Format):
     """`elements`, one after the other."""
 
@@ -203,6 +229,9 @@ Node = Annotated[
     | JsonSchema
     | Regex
     | AnyText
+    | Token
+    | ExcludeToken
+    | AnyTokens
     | Sequence
     | Or
     | Optional

@@ -127,7 +127,7 @@ static bool judge(walker *w, uint32_t first, uint32_t end, set *to) {
 static bool arrive(walker *w, place *p) {
     const loop *l = set_loop(w->u, p->at);
     if (l == NULL) return false;
-    if (!l->is_loop) return true;
+    if (!l->is_loop || !l->stays) return true;
     p->loop = l;
     p->home = p->at;
     if (w->leavers != l->leavers) w->leaving = leavers_classes(&l->ascii, l->utf8);

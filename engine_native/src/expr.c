@@ -143,6 +143,24 @@ expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bo
 
 expr *expr_optional(builder *b, expr *body) { return expr_repeat(b, body, 0, 1); }
 
+/* ASCII characters that one repetition may begin with. */
+static uint32_t first_characters(const builder *b, const expr *body) {
+    uint32_t n = 0;
+    if (body->kind == EXPR_RULE && b->rules.at[body->u.id].kind == RULE_PLAIN && b->rules.at[body->u.id].body != NULL)
+        body = b->rules.at[body->u.id].body;
+    if (body->kind == EXPR_CLASS)
+        for (uint32_t i = 0; i < body->n && body->u.ranges[i].lo < 128; i++)
+            n += (body->u.ranges[i].hi < 127 ? body->u.ranges[i].hi : 127) - body->u.ranges[i].lo + 1;
+    const fsm *f = body->kind == EXPR_FSM ? body->u.automaton : NULL;
+    for (uint32_t e = 0; f != NULL && e < f->edges.n; e++)
+        if (f->edges.at[e].from == f->start && f->edges.at[e].lo < 128)
+            n += (f->edges.at[e].hi < 127 ? f->edges.at[e].hi : 127) - f->edges.at[e].lo + 1;
+    return n;
+}
+
+/* Repetitions of this many characters are counted even when they are few: their masks need no walk then (loops.c). */
+#define WIDE 64
+
 expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     if (max == 0) return expr_empty(b);
     if (min == 1 && max == 1) return body;
@@ -150,7 +168,8 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     if (body->kind == EXPR_REPEAT && body->u.repeat.min == 0 && body->u.repeat.max == REPEAT_INFINITE) return body;
     uint64_t copies = max == REPEAT_INFINITE ? (uint64_t)min + 1 : max;
     uint64_t size = copies * (body->size + 1);
-    if (copies > 1 && size > UNROLL_STATES) {
+    bool bounded = min > 1 || max != REPEAT_INFINITE;
+    if (copies > 1 && (size > UNROLL_STATES || (bounded && first_characters(b, body) >= WIDE))) {
         uint32_t inner = body->kind == EXPR_RULE ? body->u.id : rule_of(b, body);
         uint32_t r = rule_new(b);
         b->rules.at[r] = (draft_rule){.kind = RULE_REPEAT, .min = min, .max = max, .repeated = inner};

@@ -243,7 +243,7 @@ static void share_long(builder *b, long_classes *known, const fsm *text, uint32_
         if (before < e) continue; /* with the first edge to the same state */
         ranges.n = 0;
         for (uint32_t k = e; k < text->first[s + 1]; k++)
-            if (text->edges.at[k].to == to && is_long(text->edges.at[k].lo, text->edges.at[k].hi))
+            if (text->edges.at[k].to == to && !sym_is_rule(text->edges.at[k].lo) && is_long(text->edges.at[k].lo, text->edges.at[k].hi))
                 vec_push(&b->w->mem, &ranges, (cp_range){text->edges.at[k].lo, text->edges.at[k].hi});
         if (ranges.n == 0) continue;
         uint32_t symbol = SYM_RULE + long_rule(b, known, ranges.at, ranges.n);
@@ -262,6 +262,10 @@ fsm *json_spelled_automaton(builder *b, const fsm *text) {
         f->final.at[s] = text->final.at[s];
         for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
             fsm_edge g = text->edges.at[e];
+            if (sym_is_rule(g.lo)) {
+                fsm_edge_add(f, s, g.lo, g.hi, g.to);
+                continue;
+            }
             spell_short(f, s, g.lo, g.hi, g.to);
             if (n < SHARE_FROM) spell_long(&at, g.lo, g.hi, g.to);
         }

@@ -21,7 +21,8 @@ expr *json_fixed_string(builder *b, const char *s, size_t n);
 fsm *json_char_automaton(work *w);
 fsm *json_string_automaton(work *w);
 
-/* The spellings, without quotes, of the texts of an automaton over code points (indexed). */
+/* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
+ * rules, which spell for themselves, may be among its edges. */
 fsm *json_spelled_automaton(builder *b, const fsm *text);
 
 /* A string, quotes included, that is none of the fixed strings of `taken`. */

@@ -1,4 +1,5 @@
-/* loops.c - sets that come back to themselves on most characters: string bodies, free text.
+/* loops.c - sets that come back to themselves on most characters: string bodies, free text; and sets that
+ * one such character leads into them, as the opening quote of a counted string does.
  *
  * In such a set every token made of loop characters is allowed, and leavers.c
  * knows which those are; only tokens with another byte, or with a cut
@@ -23,8 +24,8 @@ static int returns_home(use *u, set *at, uint32_t lo, uint32_t hi, uint32_t k, c
     return k == 1 ? 1 : returns_home(u, only, 0x80, 0xBF, k - 1, home);
 }
 
-/* 1: every character beyond ASCII leads from `at` back to it; 0: not; negative: out of memory. */
-static int loops_on_utf8(use *u, set *at) {
+/* 1: every character beyond ASCII leads from `at` to `home`; 0: not; negative: failed. */
+static int loops_on_utf8(use *u, set *at, const set *home_set) {
     /* First bytes and the range of the second (RFC 3629, section 4). */
     static const struct {
         uint8_t first, last, lo, hi, left;
@@ -40,7 +41,7 @@ static int loops_on_utf8(use *u, set *at) {
             if (only != NULL && to != only) return 0;
             only = to;
         }
-        int home = returns_home(u, only, forms[i].lo, forms[i].hi, forms[i].left, at);
+        int home = returns_home(u, only, forms[i].lo, forms[i].hi, forms[i].left, home_set);
         if (home != 1) return home;
     }
     return 1;
@@ -49,28 +50,55 @@ static int loops_on_utf8(use *u, set *at) {
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
 #define LEAST_LOOP 64
 
+/* The ASCII characters that lead from `at` to `home` and keep it there; negative: failed. */
+static int looping(use *u, set *at, set *home, byteset *ascii) {
+    int n = 0;
+    memset(ascii, 0, sizeof *ascii);
+    for (uint32_t byte = 0; byte < 128; byte++) {
+        if (!byteset_has(&at->allow, byte) || !byteset_has(&home->allow, byte)) continue;
+        set *to = set_step(u, at, byte), *again = to == home && at != home ? set_step(u, home, byte) : to;
+        if (to == NULL || again == NULL) return -1;
+        if (to != home || again != home) continue;
+        byteset_add_range(ascii, byte, byte);
+        n++;
+    }
+    return n;
+}
+
+/* Where the loop of `at` would be: itself, or where a letter leads. */
+static bool find_loop(use *u, set *at, loop *l) {
+    static const char letters[] = "eQ7_"; /* one of them may lead elsewhere */
+    set *home = at;
+    int n = looping(u, at, home, &l->ascii);
+    for (const char *c = letters; *c != '\0' && n >= 0 && n < LEAST_LOOP; c++) {
+        if (!byteset_has(&at->allow, (uint8_t)*c)) continue;
+        home = set_step(u, at, (uint8_t)*c);
+        if (home == NULL) return false;
+        byteset inner;
+        int stays = home == at ? 0 : looping(u, home, home, &inner);
+        n = stays < LEAST_LOOP ? stays : looping(u, at, home, &l->ascii);
+        /* A character of the loop that does not lead into it: then the tokens with it are too many to be left over. */
+        if (n >= LEAST_LOOP && memcmp(&inner, &l->ascii, sizeof inner) != 0) n = 0;
+    }
+    if (n < LEAST_LOOP) return n >= 0;
+    int utf8 = loops_on_utf8(u, at, home);
+    if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, home, home);
+    if (utf8 < 0) return false;
+    l->utf8 = utf8 == 1;
+    l->stays = home == at;
+    l->exits = (home->flags & SET_EXITS) != 0;
+    l->leavers = vocab_leavers(u->s->vocab, &l->ascii, l->utf8);
+    l->is_loop = l->leavers != NULL;
+    return true;
+}
+
 const loop *set_loop(use *u, set *at) {
     store *s = u->s;
     loop *known = atomic_load_explicit(&at->loop, memory_order_acquire);
     if (known != NULL) return known;
     loop l = {0};
     uint32_t possible = (uint32_t)__builtin_popcountll(at->allow.w[0]) + (uint32_t)__builtin_popcountll(at->allow.w[1]);
-    uint32_t looping = 0;
-    for (uint32_t byte = 0; possible >= LEAST_LOOP && byte < 128; byte++) {
-        set *to = at;
-        if (byteset_has(&at->allow, byte) && (to = set_step(u, at, byte)) == NULL) return NULL;
-        if (byteset_has(&at->allow, byte) && to == at) {
-            byteset_add_range(&l.ascii, byte, byte);
-            looping++;
-        }
-    }
-    if (looping >= LEAST_LOOP) {
-        int utf8 = loops_on_utf8(u, at);
-        if (utf8 < 0) return NULL;
-        l.utf8 = utf8 == 1;
-        l.leavers = vocab_leavers(s->vocab, &l.ascii, l.utf8);
-        l.is_loop = l.leavers != NULL;
-    }
+    if (possible >= LEAST_LOOP && !find_loop(u, at, &l)) return NULL;
     loop *made = store_alloc(s, sizeof *made);
     if (made == NULL) return NULL;
     *made = l;

@@ -285,6 +285,21 @@ static const state *only_target(const state *st, uint32_t byte) {
     return found;
 }
 
+/* Where most bytes lead. */
+static const state *common_target(const state *st) {
+    const state *found = NULL;
+    uint32_t most = 0;
+    for (uint32_t e = 0; e < st->n_bytes; e++) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < st->n_bytes; k++)
+            if (st->bytes[k].to == st->bytes[e].to) n += st->bytes[k].hi - st->bytes[k].lo + 1u;
+        if (n <= most) continue;
+        most = n;
+        found = st->bytes[e].to;
+    }
+    return found;
+}
+
 /* Bytes on which two states go to different places; false if one of them goes to several at once. */
 static bool differing(const state *a, const state *b, byteset *out) {
     const state *sides[2] = {a, b};
@@ -312,8 +327,8 @@ static uint32_t byteset_size(const byteset *s) {
 }
 
 static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
-    const state *home = only_target(st, 'e');
-    if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || only_target(home, 'e') != home)
+    const state *home = common_target(st);
+    if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
         return NULL;
     for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
         if (home->tokens[e].lo != home->tokens[e].hi || !bit_get(v->special, home->tokens[e].lo)) return NULL;
@@ -417,7 +432,7 @@ static bool fill_local(set *at, const state *st, walker *w) {
     byteset differ;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && (at->flags & SET_EXITS) != 0)) return fill_loop(at, l, UINT64_MAX, w);
+    if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
     const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
     return walk_root(w, at);

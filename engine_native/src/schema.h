@@ -64,6 +64,7 @@ struct schema_context {
     dialect draft;
     json_spaces space;
     uint32_t string, character, number, integer; /* rules, + 1 once made */
+    uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
     uint32_t table_size, n_entries;
     VEC(conjunction_entry *) waiting; /* rules without a body yet */
@@ -124,9 +125,10 @@ const json *schema_string(schema_context *c, const json *model, const char *text
 /* {"anyOf": [...]}; equal lists give the same node. */
 const json *schema_any_of(schema_context *c, const json *model, const json *list, uint32_t n);
 extern const json schema_never;
-/* The schema of the arrays or objects that equal this one; the node without "const" and "enum". */
+/* The schema of the arrays or objects that equal this one. */
 const json *schema_exactly(schema_context *c, const json *value);
-const json *schema_without_values(schema_context *c, const json *node);
+/* The node with only the listed keywords, or with only the others; the list ends with NULL. */
+const json *schema_select(schema_context *c, const json *node, const char *const *keys, bool listed);
 
 /* ---- schema_expand.c ---- */
 
@@ -137,6 +139,9 @@ typedef struct schema_branch {
 } schema_branch;
 
 typedef VEC(schema_branch) schema_branches;
+
+/* Where a branch comes from, for errors. */
+const json *schema_place(const schema_context *c, const schema_branch *branch);
 
 /* The branches of a conjunction for one kind: OBJECT, ARRAY, STRING, NUMBER, TRUE, FALSE or NULL.
  * all = false: one branch is enough. */

@@ -93,7 +93,7 @@ static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t 
 
 static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_t min, uint32_t max, uint32_t prefix) {
     builder *b = c->b;
-    if (prefix > MAX_PREFIX) escape(&b->w->out, STE_ERR_LIMIT, 0, "more than %d items have a schema of their own", MAX_PREFIX);
+    if (prefix > MAX_PREFIX) json_escape(b->w, schema_place(c, branch), STE_ERR_LIMIT, "more than %d items have a schema of their own", MAX_PREFIX);
     expr *separator = c->space.comma, *rest_item = item_rule(c, branch, prefix);
     /* tail: what may follow `i` items, built from the back. */
     expr *tail = expr_empty(b);
@@ -162,7 +162,7 @@ static uint32_t state_number(array_builder *a, array_state s) {
     for (; a->table[slot] != 0; slot = (slot + 1) & a->mask)
         if (memcmp(&a->states.at[a->table[slot] - 1], &s, sizeof s) == 0) return a->number.at[a->table[slot] - 1];
     if (a->states.n >= MAX_STATES)
-        escape(&a->c->b->w->out, STE_ERR_LIMIT, 0, "the constraints of an array need more than %d states", MAX_STATES);
+        json_escape(a->c->b->w, schema_place(a->c, a->branch), STE_ERR_LIMIT, "the constraints of an array need more than %d states", MAX_STATES);
     vec_push(mem, &a->states, s);
     vec_push(mem, &a->number, fsm_state(a->f));
     a->table[slot] = a->states.n;
@@ -232,7 +232,7 @@ static void split_by_failures(array_builder *a, uint32_t index, versions *v) {
             more.to.done |= UINT32_C(1) << i;
             vec_push(&a->c->b->w->mem, v, more);
         }
-        if (v->n > 256) escape(&a->c->b->w->out, STE_ERR_LIMIT, 0, "the negated constraints of an array multiply too much");
+        if (v->n > 256) json_escape(a->c->b->w, schema_place(a->c, a->branch), STE_ERR_LIMIT, "the negated constraints of an array multiply too much");
     }
 }
 
@@ -336,7 +336,7 @@ expr *lower_array(schema_context *c, const schema_branch *branch) {
     if (branch->n_fails == 0 && unique == NULL && a->n_counters == 0)
         return lower_plain(c, branch, a->min, a->max, a->prefix);
     if (branch->n_fails > MAX_DONE)
-        escape(&b->w->out, STE_ERR_LIMIT, 0, "more than %d negated schemas for one array", MAX_DONE);
+        json_escape(b->w, schema_place(c, branch), STE_ERR_LIMIT, "more than %d negated schemas for one array", MAX_DONE);
     for (uint32_t i = 0; i < branch->n_fails; i++) {
         const json *at = json_get(branch->fails[i], "uniqueItems"), *other = schema_get(c, branch->fails[i], "unevaluatedItems");
         if (at != NULL && at->kind == JSON_TRUE)
@@ -353,6 +353,6 @@ expr *lower_array(schema_context *c, const schema_branch *branch) {
     if (a->min > a->max) return expr_never(b);
     a->index_cap = most(a->index_cap, a->max == REPEAT_INFINITE ? a->min : a->max);
     if (a->index_cap > MAX_INDEX)
-        escape(&b->w->out, STE_ERR_LIMIT, 0, "counting to %u beside other constraints of an array", a->index_cap);
+        json_escape(b->w, schema_place(c, branch), STE_ERR_LIMIT, "counting to %u beside other constraints of an array", a->index_cap);
     return lower_states(a);
 }

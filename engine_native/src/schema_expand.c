@@ -15,11 +15,9 @@
  * requires, say) need no "not".  Before a choice splits the branch, alternatives
  * that contradict what already holds are dropped; one that is left is no choice.
  * So thirty `if` on the value of one key give thirty branches, not 2^30. */
-#include "schema.h"
+#include "schema_outline.h"
 
 #define MAX_BRANCHES 20000
-#define MAX_FLAT 48     /* nodes looked at to see that two schemas are apart */
-#define MAX_LOOK 4      /* levels of values looked into for that */
 
 typedef struct alternative {
     literal *at;
@@ -73,289 +71,9 @@ typedef struct expansion {
     schema_context *c;
     uint32_t kind;
     bool all;
+    const json *place; /* for errors */
     schema_branches out;
 } expansion;
-
-/* ---- what kinds a schema admits ---- */
-
-static uint32_t may_be(schema_context *c, const json *node, uint32_t depth);
-
-static uint32_t may_be_any(schema_context *c, const json *list, uint32_t depth) {
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < list->n && bits != TYPE_ANY; i++) bits |= may_be(c, &list->u.items[i], depth);
-    return bits;
-}
-
-static uint32_t may_be(schema_context *c, const json *node, uint32_t depth) {
-    if (node->kind != JSON_OBJECT) return node->kind == JSON_TRUE ? TYPE_ANY : 0;
-    if (node->n == 0 || depth == 0) return TYPE_ANY;
-    void **slot = node_map_slot(c->b->w, &c->types, node);
-    if (*slot != NULL) return (uint32_t)(uintptr_t)*slot - 1;
-    *slot = (void *)(uintptr_t)(TYPE_ANY + 1); /* met again in a cycle: anything */
-    uint32_t bits = TYPE_ANY;
-    const json *ref = json_get(node, "$ref");
-    if (ref != NULL && ref->kind == JSON_STRING) bits &= may_be(c, schema_target(c, ref), depth - 1);
-    if (!schema_overridden(c, node)) {
-        bits &= schema_types(node);
-        const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum"), *at;
-        if (one != NULL) bits &= schema_value_type(one);
-        if (list != NULL) {
-            uint32_t values = 0;
-            for (uint32_t i = 0; i < list->n; i++) values |= schema_value_type(&list->u.items[i]);
-            bits &= values;
-        }
-        if ((at = json_get(node, "allOf")) != NULL)
-            for (uint32_t i = 0; i < at->n; i++) bits &= may_be(c, &at->u.items[i], depth - 1);
-        if ((at = json_get(node, "anyOf")) != NULL) bits &= may_be_any(c, at, depth - 1);
-        if ((at = json_get(node, "oneOf")) != NULL) bits &= may_be_any(c, at, depth - 1);
-        at = json_get(node, "not");
-        if (at != NULL && at->kind == JSON_OBJECT && at->n == 1 && json_get(at, "type") != NULL) bits &= ~schema_types(at);
-        if (at != NULL && schema_says_nothing(at)) bits = 0;
-    }
-    slot = node_map_slot(c->b->w, &c->types, node);
-    *slot = (void *)(uintptr_t)(bits + 1);
-    return bits;
-}
-
-uint32_t schema_may_be(schema_context *c, const json *node) { return may_be(c, node, 16); }
-
-/* Does any own keyword of the node say something about this kind (beyond that it is allowed)? */
-static bool own_matters(const schema_context *c, const json *node, uint32_t kind) {
-    static const char *const of_string[] = {"minLength", "maxLength", "pattern", "format", NULL};
-    static const char *const of_number[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", NULL};
-    static const char *const of_array[] = {"items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems",
-                                           "uniqueItems", "unevaluatedItems", NULL};
-    static const char *const of_object[] = {"properties", "required", "patternProperties", "additionalProperties",
-                                            "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties", NULL};
-    const char *const *keywords = kind == TYPE_STRING  ? of_string
-                               : kind == TYPE_ARRAY ? of_array
-                               : kind == TYPE_OBJECT ? of_object
-                                                     : of_number;
-    if ((kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) return false;
-    if (kind == TYPE_NUMBER && (schema_types(node) & kind) != kind) return true;
-    if (schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return true;
-    for (; *keywords != NULL; keywords++)
-        if (schema_get(c, node, *keywords) != NULL) return true;
-    return false;
-}
-
-/* ---- are two schemas plainly apart? ---- */
-
-typedef struct flat {
-    const json *at[MAX_FLAT];
-    uint32_t n;
-} flat;
-
-/* The nodes that hold wherever `node` holds. */
-static void flatten(schema_context *c, const json *node, flat *out) {
-    uint32_t from = out->n;
-    if (out->n < MAX_FLAT) out->at[out->n++] = node;
-    for (uint32_t i = from; i < out->n; i++) {
-        const json *at = out->at[i];
-        if (at->kind != JSON_OBJECT) continue;
-        const json *ref = json_get(at, "$ref"), *all = json_get(at, "allOf");
-        if (ref != NULL && ref->kind == JSON_STRING) {
-            const json *target = schema_target(c, ref);
-            bool known = false;
-            for (uint32_t k = 0; k < out->n; k++) known = known || out->at[k] == target;
-            if (!known && out->n < MAX_FLAT) out->at[out->n++] = target;
-        }
-        if (all != NULL && !schema_overridden(c, at))
-            for (uint32_t k = 0; k < all->n && out->n < MAX_FLAT; k++) out->at[out->n++] = &all->u.items[k];
-    }
-}
-
-static bool plain(const schema_context *c, const json *node) {
-    return node->kind == JSON_OBJECT && !schema_overridden(c, node);
-}
-
-static bool is_required(const schema_context *c, const flat *f, const char *key, uint32_t n) {
-    for (uint32_t i = 0; i < f->n; i++) {
-        const json *list = plain(c, f->at[i]) ? json_get(f->at[i], "required") : NULL;
-        for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++)
-            if (json_equal_bytes(&list->u.items[k], key, n)) return true;
-    }
-    return false;
-}
-
-/* The schemas that the values of a key must satisfy; false if the key cannot be there. */
-static bool values_of(schema_context *c, const flat *f, const char *key, uint32_t n, flat *out) {
-    out->n = 0;
-    for (uint32_t i = 0; i < f->n; i++) {
-        if (!plain(c, f->at[i])) continue;
-        const json *map = json_get(f->at[i], "properties"), *own = map == NULL ? NULL : json_member(map, key, n);
-        if (own != NULL) {
-            flatten(c, own, out);
-        } else {
-            const json *other = json_get(f->at[i], "additionalProperties");
-            if (other != NULL && other->kind == JSON_FALSE && json_get(f->at[i], "patternProperties") == NULL) return false;
-        }
-    }
-    return true;
-}
-
-static bool any_value_fits(schema_context *c, const json *values, uint32_t n, uint32_t kind, const flat *f) {
-    for (uint32_t i = 0; i < n; i++) {
-        bool fits = (schema_value_type(&values[i]) & kind) != 0;
-        for (uint32_t k = 0; k < f->n && fits; k++) fits = schema_valid(c, &values[i], f->at[k]);
-        if (fits) return true;
-    }
-    return false;
-}
-
-/* The values that a list of nodes admits at most, if it lists any. */
-static const json *listed(schema_context *c, const flat *f, uint32_t *n) {
-    for (uint32_t i = 0; i < f->n; i++) {
-        if (!plain(c, f->at[i])) continue;
-        const json *one = schema_get(c, f->at[i], "const"), *list = json_get(f->at[i], "enum");
-        *n = one != NULL ? 1 : list != NULL ? list->n : 0;
-        if (one != NULL) return one;
-        if (list != NULL) return list->u.items;
-    }
-    return NULL;
-}
-
-static bool apart_any(schema_context *c, const flat *a, const flat *b, uint32_t depth);
-
-static bool required_keys_apart(schema_context *c, const flat *a, const flat *b, uint32_t depth) {
-    for (uint32_t i = 0; i < a->n; i++) {
-        const json *list = plain(c, a->at[i]) ? json_get(a->at[i], "required") : NULL;
-        for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++) {
-            flat of_a, of_b;
-            const json *key = &list->u.items[k];
-            if (!values_of(c, b, key->u.text, key->n, &of_b)) return true;
-            if (of_b.n == 0 || !values_of(c, a, key->u.text, key->n, &of_a)) continue;
-            if (apart_any(c, &of_a, &of_b, depth)) return true;
-        }
-    }
-    return false;
-}
-
-static bool apart(schema_context *c, uint32_t kind, const flat *a, const flat *b, uint32_t depth) {
-    work_charge(c->b->w, 1);
-    if ((kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) return false; /* the kind is the value */
-    uint32_t n;
-    const json *values = listed(c, a, &n);
-    if (values != NULL && !any_value_fits(c, values, n, kind, b)) return true;
-    values = listed(c, b, &n);
-    if (values != NULL && !any_value_fits(c, values, n, kind, a)) return true;
-    if (kind != TYPE_OBJECT || depth == 0) return false;
-    return required_keys_apart(c, a, b, depth - 1) || required_keys_apart(c, b, a, depth - 1);
-}
-
-static bool apart_any(schema_context *c, const flat *a, const flat *b, uint32_t depth) {
-    uint32_t bits = TYPE_ANY;
-    for (uint32_t i = 0; i < a->n; i++) bits &= schema_may_be(c, a->at[i]);
-    for (uint32_t i = 0; i < b->n; i++) bits &= schema_may_be(c, b->at[i]);
-    static const uint32_t kinds[] = {TYPE_NULL, TYPE_FALSE, TYPE_TRUE, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT};
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        if ((bits & kinds[k]) != 0 && !apart(c, kinds[k], a, b, depth)) return false;
-    return true;
-}
-
-static bool nodes_apart(schema_context *c, uint32_t kind, const json *a, const json *b) {
-    flat fa = {.n = 0}, fb = {.n = 0};
-    flatten(c, a, &fa);
-    flatten(c, b, &fb);
-    uint32_t bits = kind;
-    for (uint32_t i = 0; i < fa.n; i++) bits &= schema_may_be(c, fa.at[i]);
-    for (uint32_t i = 0; i < fb.n; i++) bits &= schema_may_be(c, fb.at[i]);
-    return bits == 0 || apart(c, kind, &fa, &fb, MAX_LOOK);
-}
-
-/* Does `node` plainly hold for every object for which all of `f` hold? */
-static bool implied(schema_context *c, const flat *f, const json *node, uint32_t depth) {
-    if (schema_says_nothing(node)) return true;
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->at[i] == node) return true;
-    if (!plain(c, node) || depth == 0 || (schema_types(node) & TYPE_OBJECT) == 0) return false;
-    for (uint32_t i = 0; i < node->n; i++) {
-        const json *at = &node->u.items[i];
-        if (schema_key_is(at, "type")) continue;
-        if (schema_key_is(at, "required") && at->kind == JSON_ARRAY) {
-            for (uint32_t k = 0; k < at->n; k++)
-                if (!is_required(c, f, at->u.items[k].u.text, at->u.items[k].n)) return false;
-        } else if (schema_key_is(at, "properties")) {
-            for (uint32_t k = 0; k < at->n; k++) {
-                flat values;
-                uint32_t n = 0;
-                const json *schema = &at->u.items[k];
-                if (!values_of(c, f, schema->key, schema->key_n, &values)) continue;
-                const json *finite = listed(c, &values, &n);
-                bool fine = schema_says_nothing(schema) || finite != NULL;
-                for (uint32_t v = 0; v < values.n && !fine; v++) fine = values.at[v] == schema;
-                for (uint32_t v = 0; finite != NULL && v < n && fine; v++) fine = schema_valid(c, &finite[v], schema);
-                if (!fine) return false;
-            }
-        } else if (schema_key_is(at, "allOf")) {
-            for (uint32_t k = 0; k < at->n; k++)
-                if (!implied(c, f, &at->u.items[k], depth - 1)) return false;
-        } else if (schema_key_is(at, "anyOf")) {
-            bool any = false;
-            for (uint32_t k = 0; k < at->n && !any; k++) any = implied(c, f, &at->u.items[k], depth - 1);
-            if (!any) return false;
-        } else if (own_matters(c, node, TYPE_OBJECT) || json_get(node, "oneOf") != NULL || json_get(node, "not") != NULL ||
-                   json_get(node, "if") != NULL || json_get(node, "$ref") != NULL || json_get(node, "dependencies") != NULL ||
-                   json_get(node, "dependentSchemas") != NULL || json_get(node, "dependentRequired") != NULL ||
-                   json_get(node, "$dynamicRef") != NULL || json_get(node, "$recursiveRef") != NULL) {
-            static const char *const harmless[] = {"title", "description", "default", "$comment", "$id", "id", "examples", NULL};
-            bool fine = false;
-            for (const char *const *name = harmless; *name != NULL && !fine; name++) fine = schema_key_is(at, *name);
-            if (!fine) return false;
-        }
-    }
-    return true;
-}
-
-/* ---- finitely many values ---- */
-
-typedef VEC(json) value_list;
-
-static bool collect(schema_context *c, const json *node, value_list *out, uint32_t depth) {
-    arena *mem = &c->b->w->mem;
-    flat f = {.n = 0};
-    uint32_t n, bits = TYPE_ANY;
-    flatten(c, node, &f);
-    const json *values = listed(c, &f, &n);
-    for (uint32_t i = 0; values != NULL && i < n; i++) vec_push(mem, out, values[i]);
-    if (values != NULL) return true;
-    for (uint32_t i = 0; i < f.n; i++) bits &= schema_may_be(c, f.at[i]);
-    if ((bits & ~(uint32_t)(TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) == 0) {
-        static const json_kind constants[] = {JSON_NULL, JSON_FALSE, JSON_TRUE};
-        for (int i = 0; i < 3; i++)
-            if ((bits >> i & 1) != 0) vec_push(mem, out, (json){.kind = constants[i]});
-        return true;
-    }
-    static const char *const unions[] = {"anyOf", "oneOf"};
-    for (uint32_t i = 0; i < f.n && depth > 0; i++)
-        for (int u = 0; u < 2; u++) {
-            const json *list = plain(c, f.at[i]) ? json_get(f.at[i], unions[u]) : NULL;
-            uint32_t before = out->n;
-            bool all = list != NULL;
-            for (uint32_t k = 0; all && k < list->n; k++) all = collect(c, &list->u.items[k], out, depth - 1);
-            if (all) return true;
-            out->n = before;
-        }
-    return false;
-}
-
-bool schema_finite(schema_context *c, const literal *literals, uint32_t n, json **values, uint32_t *n_values) {
-    value_list found = {0};
-    bool finite = false;
-    for (uint32_t i = 0; i < n && !finite; i++)
-        finite = literals[i].sign == HOLDS && collect(c, literals[i].node, &found, 4);
-    if (!finite) return false;
-    uint32_t keep = 0;
-    for (uint32_t i = 0; i < found.n; i++) {
-        bool fits = true;
-        for (uint32_t k = 0; k < n && fits; k++)
-            fits = schema_valid(c, &found.at[i], literals[k].node) == (literals[k].sign == HOLDS);
-        if (fits) found.at[keep++] = found.at[i];
-    }
-    *values = found.at;
-    *n_values = keep;
-    return true;
-}
 
 /* ---- choices of one node ---- */
 
@@ -385,14 +103,52 @@ static void add_any(schema_context *c, uint32_t kind, const json *list, bool tra
     }
 }
 
+enum { LISTS = 1, SHARES = 2 };
+
+/* Which members list their strings, and which of these share one with another.  (Long lists of constants
+ * are common; comparing each with each would take too long.) */
+static uint8_t *compare_strings(schema_context *c, const json *list) {
+    arena *mem = &c->b->w->mem;
+    uint8_t *marks = arena_alloc(mem, list->n, 1);
+    uint32_t total = 0, size = 64;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const json *node = &list->u.items[i], *one = NULL, *many = NULL;
+        if (node->kind == JSON_OBJECT && !schema_overridden(c, node)) {
+            one = schema_get(c, node, "const");
+            many = json_get(node, "enum");
+        }
+        if (one != NULL || many != NULL) marks[i] = LISTS;
+        total += one != NULL ? 1 : many != NULL ? many->n : 0;
+    }
+    while (size < total * 2) size *= 2;
+    const json **table = arena_alloc(mem, size, sizeof *table);
+    uint32_t *owner = arena_alloc(mem, size, sizeof *owner);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (marks[i] == 0) continue;
+        const json *one = schema_get(c, &list->u.items[i], "const"), *many = json_get(&list->u.items[i], "enum");
+        for (uint32_t k = 0; k < (one != NULL ? 1 : many->n); k++) {
+            const json *v = one != NULL ? one : &many->u.items[k];
+            if (v->kind != JSON_STRING) continue;
+            uint32_t slot = (uint32_t)hash_bytes(v->u.text, v->n, 3) & (size - 1);
+            while (table[slot] != NULL && !json_equal(table[slot], v)) slot = (slot + 1) & (size - 1);
+            if (table[slot] != NULL && owner[slot] != i) marks[i] = marks[owner[slot]] = LISTS | SHARES;
+            table[slot] = v;
+            owner[slot] = i;
+        }
+    }
+    return marks;
+}
+
 static void add_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
     literal_list one = {0};
+    const uint8_t *marks = kind == TYPE_STRING ? compare_strings(c, list) : arena_alloc(&c->b->w->mem, list->n, 1);
     for (uint32_t i = 0; i < list->n; i++) {
         if (!possible(c, kind, &list->u.items[i])) continue;
         one.n = 0;
         vec_push(&c->b->w->mem, &one, (literal){&list->u.items[i], HOLDS});
         for (uint32_t k = 0; k < list->n; k++)
-            if (k != i && possible(c, kind, &list->u.items[k]) && !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
+            if (k != i && !((marks[i] & marks[k]) == LISTS) && possible(c, kind, &list->u.items[k]) &&
+                !schema_apart(c, kind, &list->u.items[i], &list->u.items[k]))
                 vec_push(&c->b->w->mem, &one, (literal){&list->u.items[k], FAILS});
         add_alternative(c, out, one.at, one.n);
     }
@@ -466,10 +222,20 @@ static void add_negated_one(schema_context *c, uint32_t kind, const json *list, 
         if (!possible(c, kind, &list->u.items[i])) continue;
         vec_push(&c->b->w->mem, &none, (literal){&list->u.items[i], FAILS});
         for (uint32_t k = 0; k < i; k++)
-            if (possible(c, kind, &list->u.items[k]) && !nodes_apart(c, kind, &list->u.items[i], &list->u.items[k]))
+            if (possible(c, kind, &list->u.items[k]) && !schema_apart(c, kind, &list->u.items[i], &list->u.items[k]))
                 add_alternative(c, out, (literal[]){{&list->u.items[k], HOLDS}, {&list->u.items[i], HOLDS}}, 2);
     }
     add_alternative(c, out, none.at, none.n);
+}
+
+static bool long_lengths(const json *node) {
+    static const char *const names_of[] = {"minLength", "maxLength"};
+    uint32_t n;
+    for (int i = 0; i < 2; i++) {
+        const json *at = json_get(node, names_of[i]);
+        if (at != NULL && json_count(at, &n) && n > 256) return true;
+    }
+    return false;
 }
 
 /* Some own keyword fails.  Arrays and objects that differ from listed ones are said by structure. */
@@ -482,9 +248,17 @@ static void add_own_failure(schema_context *c, uint32_t kind, const json *node, 
             if ((schema_value_type(&list->u.items[i]) & kind) != 0)
                 vec_push(&c->b->w->mem, &none, (literal){schema_exactly(c, &list->u.items[i]), FAILS});
         if (none.n != 0) add_alternative(c, out, none.at, none.n);
-        node = schema_without_values(c, node);
+        static const char *const values[] = {"const", "enum", NULL};
+        node = schema_select(c, node, values, false);
     }
-    if (own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
+    if (kind == TYPE_STRING && long_lengths(node)) { /* a bound of the length alone costs nothing */
+        static const char *const low[] = {"minLength", NULL}, *const high[] = {"maxLength", NULL};
+        static const char *const both[] = {"minLength", "maxLength", NULL};
+        if (json_get(node, low[0]) != NULL) add_alternative(c, out, &(literal){schema_select(c, node, low, true), OWN_FAILS}, 1);
+        if (json_get(node, high[0]) != NULL) add_alternative(c, out, &(literal){schema_select(c, node, high, true), OWN_FAILS}, 1);
+        node = schema_select(c, node, both, false);
+    }
+    if (schema_own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
 }
 
 /* What makes the node fail for this kind: one choice. */
@@ -596,7 +370,7 @@ static void emit(expansion *e, const partial *p) {
     schema_context *c = e->c;
     arena *mem = &c->b->w->mem;
     if (e->out.n >= MAX_BRANCHES)
-        escape(&c->b->w->out, STE_ERR_LIMIT, 0, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
+        json_escape(c->b->w, e->place, STE_ERR_LIMIT, "the alternatives of this schema multiply to more than %d", MAX_BRANCHES);
     schema_branch out = {.n_holds = p->n_holds, .n_fails = p->n_fails};
     out.holds = arena_alloc(mem, out.n_holds + 1, sizeof *out.holds);
     out.fails = arena_alloc(mem, out.n_fails + 1, sizeof *out.fails);
@@ -668,7 +442,7 @@ static bool take_positive(expansion *e, partial *p, const pending *at) {
         for (uint32_t i = part->n; i-- > 0;) p->todo = push(c, &part->u.items[i], HOLDS, p->todo, at);
     if ((part = json_get(node, "not")) != NULL) p->todo = push(c, part, FAILS, p->todo, at);
     chosen *one = choose(c, node, at, p->holds);
-    one->own = own_matters(c, node, e->kind);
+    one->own = schema_own_matters(c, node, e->kind);
     p->holds = one;
     p->n_holds++;
     open_choices(e, p, at, false, tracked);
@@ -691,7 +465,7 @@ static void self_reference(schema_context *c, const pending *p) {
 /* Does the alternative contradict what holds? */
 static bool refuted(expansion *e, const partial *p, const alternative *a) {
     schema_context *c = e->c;
-    flat held = {.n = 0};
+    outline held = {.n = 0};
     bool ready = false;
     for (uint32_t i = 0; i < a->n; i++) {
         const json *node = a->at[i].node;
@@ -699,14 +473,14 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
         if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
         if ((e->kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) continue;
         if (!ready)
-            for (const chosen *k = p->holds; k != NULL && held.n < MAX_FLAT; k = k->before)
+            for (const chosen *k = p->holds; k != NULL && held.n < OUTLINE_NODES; k = k->before)
                 if (k->own) held.at[held.n++] = k->node;
         ready = true;
-        flat other = {.n = 0};
+        outline other = {.n = 0};
         if (a->at[i].sign == HOLDS) {
-            flatten(c, node, &other);
-            if (held.n != 0 && apart(c, e->kind, &held, &other, MAX_LOOK)) return true;
-        } else if (e->kind == TYPE_OBJECT && implied(c, &held, node, MAX_LOOK)) {
+            outline_add(c, node, &other);
+            if (held.n != 0 && outlines_apart(c, e->kind, &held, &other, OUTLINE_DEPTH)) return true;
+        } else if (e->kind == TYPE_OBJECT && outline_implies(c, &held, node, OUTLINE_DEPTH)) {
             return true;
         }
     }
@@ -745,7 +519,7 @@ static bool settle_choices(expansion *e, partial *p, bool *moved) {
 static void expand(expansion *e, partial p, uint32_t depth) {
     schema_context *c = e->c;
     work *w = c->b->w;
-    if (depth > w->limits.depth) escape(&w->out, STE_ERR_LIMIT, 0, "alternatives are nested deeper than %u levels", w->limits.depth);
+    if (depth > w->limits.depth) json_escape(w, e->place, STE_ERR_LIMIT, "alternatives are nested deeper than %u levels", w->limits.depth);
     for (bool moved = true; moved;) {
         while (p.todo != NULL) {
             const pending *at = p.todo;
@@ -778,9 +552,13 @@ static void expand(expansion *e, partial p, uint32_t depth) {
 }
 
 schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all) {
-    expansion e = {.c = c, .kind = kind, .all = all};
+    expansion e = {.c = c, .kind = kind, .all = all, .place = n > 0 ? literals[0].node : c->root};
     partial p = {0};
     for (uint32_t i = n; i-- > 0;) p.todo = push(c, literals[i].node, (sign)literals[i].sign, p.todo, NULL);
     expand(&e, p, 0);
     return e.out;
+}
+
+const json *schema_place(const schema_context *c, const schema_branch *branch) {
+    return branch->n_holds > 0 ? branch->holds[0] : branch->n_fails > 0 ? branch->fails[0] : c->root;
 }

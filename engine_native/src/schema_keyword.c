@@ -332,14 +332,15 @@ const json *schema_exactly(schema_context *c, const json *value) {
     return node;
 }
 
-const json *schema_without_values(schema_context *c, const json *node) {
+const json *schema_select(schema_context *c, const json *node, const char *const *keys, bool listed) {
     json *out = made(c, node, JSON_OBJECT, node->n);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < node->n; i++)
-        if (!schema_key_is(&node->u.items[i], "const") && !schema_key_is(&node->u.items[i], "enum")) {
-            const json *member = &node->u.items[i];
-            set_member(out, n++, member->key, member->key_n, member);
-        }
+    for (uint32_t i = 0; i < node->n; i++) {
+        const json *member = &node->u.items[i];
+        bool found = false;
+        for (const char *const *key = keys; *key != NULL; key++) found = found || schema_key_is(member, *key);
+        if (found == listed) set_member(out, n++, member->key, member->key_n, member);
+    }
     out->n = n;
     return out;
 }

@@ -1,4 +1,7 @@
-/* schema_number.c - numbers: bounds, multiples and their negations as automata over the spellings. */
+/* schema_number.c - numbers: bounds, multiples and their negations as automata over the spellings.
+ *
+ * Several multipleOf are one, of the least common multiple.  Where that and two
+ * bounds leave few numbers, they are tried one by one. */
 #include "decimal.h"
 #include "fsm_product.h"
 #include "schema.h"
@@ -67,20 +70,183 @@ static fsm *own_numbers(schema_context *c, const json *node) {
     return f;
 }
 
+/* ---- least common multiples ---- */
+
+#define MAX_SCALE 9     /* digits behind the point */
+#define MAX_TRIED 100000
+#define MAX_LISTED 4000
+
+/* d * 10^scale; false if it does not fit or is no integer. */
+static bool scaled(const decimal *d, uint32_t scale, int64_t *out) {
+    if (d->fraction_n > scale || d->integer_n + scale > 18) return false;
+    int64_t v = 0;
+    for (uint32_t i = 0; i < d->integer_n; i++) v = v * 10 + (d->integer[i] - '0');
+    for (uint32_t i = 0; i < scale; i++) v = v * 10 + (i < d->fraction_n ? d->fraction[i] - '0' : 0);
+    *out = d->negative ? -v : v;
+    return true;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+typedef struct grid {
+    uint32_t scale; /* steps are in units of 10^-scale */
+    int64_t step;   /* 0: any number */
+} grid;
+
+static bool refine(grid *g, const decimal *of) {
+    int64_t v, l = g->step;
+    if (!scaled(of, g->scale, &v)) return false;
+    if (l == 0) l = v;
+    int64_t factor = v / common_divisor(l, v);
+    if (l > INT64_MAX / factor) return false;
+    g->step = l * factor;
+    return true;
+}
+
+/* The numbers that are multiples of all that the branch asks for; false if that is too large to say. */
+static bool common_grid(const schema_branch *branch, const bounds *b, grid *g) {
+    decimal of;
+    *g = (grid){0};
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *at = json_get(branch->holds[i], "multipleOf");
+        if (at != NULL && decimal_parse(at->u.text, at->n, &of) && of.fraction_n > g->scale) g->scale = of.fraction_n;
+    }
+    if (g->scale > MAX_SCALE) return false;
+    decimal one = {.integer_n = 1, .integer = "1"};
+    if (b->integer && !refine(g, &one)) return false;
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *at = json_get(branch->holds[i], "multipleOf");
+        if (at != NULL && !(decimal_parse(at->u.text, at->n, &of) && refine(g, &of))) return false;
+    }
+    return true;
+}
+
+/* Written in JSON: v * 10^-scale. */
+static json number_node(schema_context *c, const json *model, int64_t v, uint32_t scale) {
+    char *text = arena_alloc(&c->b->w->mem, 32, 1);
+    uint32_t at = 31, n = 0;
+    uint64_t m = v < 0 ? (uint64_t)-v : (uint64_t)v;
+    for (uint32_t i = 0; m != 0 || i <= scale; i++, m /= 10) {
+        if (i == scale && scale > 0) text[--at] = '.';
+        text[--at] = (char)('0' + m % 10);
+    }
+    if (v < 0) text[--at] = '-';
+    n = 31 - at;
+    json out = *model;
+    out.kind = JSON_NUMBER;
+    out.u.text = text + at;
+    out.n = n;
+    return out;
+}
+
+/* A trie of plain spellings: each number with its zeros behind the point, and any more of them. */
+typedef struct number_trie {
+    fsm *f;
+    VEC(uint32_t) child; /* 12 of each state: digits, '-', '.'; 0: none */
+} number_trie;
+
+static uint32_t trie_state(number_trie *t) {
+    for (int i = 0; i < 12; i++) vec_push(&t->f->w->mem, &t->child, 0);
+    return t->child.n == 12 ? t->f->start : fsm_state(t->f);
+}
+
+static uint32_t trie_step(number_trie *t, uint32_t at, char ch) {
+    uint32_t slot = at * 12 + (ch == '-' ? 10u : ch == '.' ? 11u : (uint32_t)(ch - '0'));
+    if (t->child.at[slot] == 0) {
+        uint32_t to = trie_state(t);
+        t->child.at[slot] = to;
+        fsm_edge_add(t->f, at, (uint8_t)ch, (uint8_t)ch, to);
+    }
+    return t->child.at[slot];
+}
+
+/* The text has `scale` digits behind the point; `fraction`: may a point be written? */
+static void trie_add(number_trie *t, const json *number, uint32_t scale, bool fraction) {
+    uint32_t at = t->f->start, n = number->n, integer = scale == 0 ? n : n - scale - 1, last = n;
+    while (scale > 0 && last > integer + 1 && number->u.text[last - 1] == '0') last--;
+    for (uint32_t i = 0; i < integer; i++) at = trie_step(t, at, number->u.text[i]);
+    if (last <= integer + 1) t->f->final.at[at] = 1;
+    if (!fraction) return;
+    at = trie_step(t, at, '.');
+    for (uint32_t i = integer + 1; i < n; i++) {
+        at = trie_step(t, at, number->u.text[i]);
+        if (i + 1 >= last) t->f->final.at[at] = 1;
+    }
+    if (t->child.at[at * 12] != 0) return;
+    uint32_t zeros = trie_step(t, at, '0');
+    t->f->final.at[zeros] = 1;
+    t->child.at[zeros * 12] = zeros;
+    fsm_edge_add(t->f, zeros, '0', '0', zeros);
+}
+
+/* The numbers on the grid between the bounds that satisfy the whole branch, if they are few. */
+static bool few_numbers(schema_context *c, const schema_branch *branch, const bounds *b, const grid *g, fsm **out) {
+    int64_t low, high;
+    decimal from = b->low.value, to = b->high.value;
+    if (g->step == 0 || !b->low.present || !b->high.present || from.fraction_n > g->scale || to.fraction_n > g->scale) return false;
+    if (!scaled(&from, g->scale, &low) || !scaled(&to, g->scale, &high) || low > high) return false;
+    if ((high - low) / g->step > MAX_TRIED) return false;
+    number_trie t = {.f = fsm_new(c->b->w)};
+    trie_state(&t);
+    uint32_t found = 0;
+    bool fraction = form_of(c, b, NUMBER_PLAIN) != NUMBER_DIGITS;
+    int64_t first = low / g->step * g->step;
+    if (first < low) first += g->step;
+    for (int64_t v = first; v <= high; v += g->step) {
+        json one = number_node(c, branch->holds[0], v, g->scale);
+        bool fits = true;
+        for (uint32_t i = 0; i < branch->n_holds && fits; i++) fits = schema_own_holds(c, &one, branch->holds[i]);
+        for (uint32_t i = 0; i < branch->n_fails && fits; i++) fits = !schema_own_holds(c, &one, branch->fails[i]);
+        if (!fits) continue;
+        if (found++ == MAX_LISTED) return false;
+        trie_add(&t, &one, g->scale, fraction);
+        if (v == 0) {
+            char *minus = arena_alloc(&c->b->w->mem, one.n + 2, 1);
+            minus[0] = '-';
+            memcpy(minus + 1, one.u.text, one.n);
+            one.u.text = minus;
+            one.n++;
+            trie_add(&t, &one, g->scale, fraction);
+        }
+    }
+    fsm_index(t.f);
+    *out = fsm_reduce(t.f);
+    return true;
+}
+
 expr *lower_number(schema_context *c, const schema_branch *branch) {
     work *w = c->b->w;
     bounds *b = arena_alloc(&w->mem, 1, sizeof *b);
-    bool plain = branch->n_fails > 0;
+    uint32_t multiple_ofs = 0;
     for (uint32_t i = 0; i < branch->n_holds; i++) {
         add_bounds(b, branch->holds[i]);
-        plain = plain || json_get(branch->holds[i], "multipleOf") != NULL;
+        multiple_ofs += json_get(branch->holds[i], "multipleOf") != NULL;
     }
+    bool plain = branch->n_fails > 0 || multiple_ofs > 0;
     uint32_t *rule = b->integer ? &c->integer : &c->number;
     bool free = !plain && !b->low.present && !b->high.present;
     if (free && *rule != 0) return expr_rule(c->b, *rule - 1);
-    fsm *f = number_automaton(w, &b->low, &b->high, form_of(c, b, plain ? NUMBER_PLAIN : NUMBER_ANY));
+    grid g;
+    fsm *f;
+    bool known = plain && common_grid(branch, b, &g);
+    if (known && branch->n_fails + multiple_ofs > 1 && few_numbers(c, branch, b, &g, &f))
+        return f == NULL ? expr_never(c->b) : expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
+    f = number_automaton(w, &b->low, &b->high, form_of(c, b, plain ? NUMBER_PLAIN : NUMBER_ANY));
     if (plain) f = fsm_determinise_fully(f);
-    for (uint32_t i = 0; i < branch->n_holds; i++) {
+    if (known && multiple_ofs > 1) {
+        json all = number_node(c, branch->holds[0], g.step, g.scale);
+        all.key = "multipleOf";
+        f = fsm_intersection(f, multiples(c, &all));
+        multiple_ofs = 0;
+    }
+    for (uint32_t i = 0; i < branch->n_holds && multiple_ofs > 0; i++) {
         const json *of = json_get(branch->holds[i], "multipleOf");
         if (of != NULL) f = fsm_intersection(f, multiples(c, of));
     }

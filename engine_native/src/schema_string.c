@@ -70,6 +70,9 @@ fsm *schema_pattern(schema_context *c, const json *at) {
 fsm *schema_format(schema_context *c, const json *at) {
     const format *known = format_find(at->u.text);
     if (known == NULL) return NULL;
+    if (format_is_nested(known->name))
+        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
+                    "keyword \"format\": \"%s\" is supported only where nothing else is said about the string", known->name);
     if (known->make != NULL) {
         if (c->hostname == NULL) c->hostname = fsm_reduce(known->make(c->b->w)); /* the only one that is made */
         return c->hostname;
@@ -269,34 +272,71 @@ static void text_lengths(const fsm *f, uint32_t *min, uint32_t *max) {
     if (tail < reached) *max = REPEAT_INFINITE;
 }
 
-/* One character on an edge from s to `to`. */
-static expr *characters(schema_context *c, const fsm *f, uint32_t s, uint32_t to) {
+/* ---- a prefix, then a class repeated: counted without writing it out ---- */
+
+#define MAX_PREFIXES 32 /* lengths of the prefix */
+
+/* The state with a loop, if that is one state and loops only on itself; else the number of states. */
+static uint32_t only_loop(const fsm *f) {
+    uint32_t n = fsm_size(f), loop = n;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        fsm_edge g = f->edges.at[e];
+        if (g.from != g.to) continue;
+        if (loop != n && loop != g.from) return n;
+        loop = g.from;
+    }
+    for (uint32_t e = loop == n ? 0 : f->first[loop]; loop != n && e < f->first[loop + 1]; e++)
+        if (f->edges.at[e].to != loop) return n;
+    return loop;
+}
+
+/* The texts that lead to the loop for the first time, or those that never do. */
+static fsm *without_loop(const fsm *f, uint32_t loop, bool to_loop) {
+    fsm *out = fsm_new(f->w);
+    for (uint32_t s = 1; s < fsm_size(f); s++) fsm_state(out);
+    out->start = f->start;
+    for (uint32_t s = 0; s < fsm_size(f); s++) out->final.at[s] = to_loop ? s == loop : f->final.at[s] && s != loop;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        fsm_edge g = f->edges.at[e];
+        if (g.from != loop) fsm_edge_add(out, g.from, g.lo, g.hi, g.to);
+    }
+    fsm_index(out);
+    return fsm_reduce(out);
+}
+
+static expr *loop_class(schema_context *c, const fsm *f, uint32_t loop) {
     fsm *one = fsm_new(c->b->w);
     uint32_t end = fsm_state(one);
     one->final.at[end] = 1;
-    for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++)
-        if (f->edges.at[e].to == to) fsm_edge_add(one, 0, f->edges.at[e].lo, f->edges.at[e].hi, end);
+    for (uint32_t e = f->first[loop]; e < f->first[loop + 1]; e++) fsm_edge_add(one, 0, f->edges.at[e].lo, f->edges.at[e].hi, end);
     fsm_index(one);
     return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, json_spelled_automaton(c->b, one))));
 }
 
-/* A class, then a class repeated: counted without writing it out.  NULL if the automaton is no such. */
-static expr *counted_classes(schema_context *c, const fsm *f, uint32_t min, uint32_t max) {
+/* NULL if the automaton has another form. */
+static expr *counted_tail(schema_context *c, const json *at, const fsm *f, uint32_t min, uint32_t max) {
     builder *b = c->b;
-    uint32_t n = fsm_size(f), loop = n - 1 - (n == 2 ? f->start : 0);
-    if (n > 2 || !f->final.at[loop]) return NULL;
-    for (uint32_t e = f->first[f->start]; e < f->first[f->start + 1]; e++)
-        if (f->edges.at[e].to != loop) return NULL;
-    for (uint32_t e = f->first[loop]; e < f->first[loop + 1]; e++)
-        if (f->edges.at[e].to != loop) return NULL;
-    if (n == 1) return expr_repeat(b, characters(c, f, loop, loop), min, max);
-    if (max == 0) return f->final.at[f->start] ? expr_empty(b) : expr_never(b);
-    expr *rest = f->first[loop] == f->first[loop + 1]
-                     ? (min > 1 ? expr_never(b) : expr_empty(b))
-                     : expr_repeat(b, characters(c, f, loop, loop), min > 1 ? min - 1 : 0,
-                                   max == REPEAT_INFINITE ? max : max - 1);
-    expr *some = expr_pair(b, characters(c, f, f->start, loop), rest);
-    return f->final.at[f->start] && min == 0 ? expr_optional(b, some) : some;
+    uint32_t loop = only_loop(f), shortest, longest;
+    if (loop == fsm_size(f) || !f->final.at[loop]) return NULL;
+    fsm *prefix = without_loop(f, loop, true), *rest = without_loop(f, loop, false);
+    text_lengths(prefix, &shortest, &longest);
+    if (longest == REPEAT_INFINITE || longest - shortest > MAX_PREFIXES) return NULL;
+    VEC(expr *) parts = {0};
+    expr *one = loop_class(c, f, loop);
+    for (uint32_t n = shortest; n <= longest && n <= max; n++) {
+        fsm *of_length = fsm_intersection(prefix, texts_of_length(c, at, n, n));
+        of_length = of_length == NULL ? NULL : fsm_reduce(of_length);
+        if (of_length == NULL) continue;
+        expr *more = expr_repeat(b, one, min > n ? min - n : 0, max == REPEAT_INFINITE ? max : max - n);
+        vec_push(&b->w->mem, &parts, expr_pair(b, expr_fsm(b, json_spelled_automaton(b, of_length)), more));
+    }
+    if (rest != NULL) { /* finitely many texts */
+        text_lengths(rest, &shortest, &longest);
+        rest = min > longest ? NULL : fsm_intersection(rest, texts_of_length(c, at, min, max < longest ? max : REPEAT_INFINITE));
+        rest = rest == NULL ? NULL : fsm_reduce(rest);
+    }
+    if (rest != NULL) vec_push(&b->w->mem, &parts, expr_fsm(b, json_spelled_automaton(b, rest)));
+    return expr_choice(b, parts.at, parts.n);
 }
 
 static expr *quoted(schema_context *c, expr *body) {
@@ -309,10 +349,76 @@ static expr *shared(schema_context *c, uint32_t *rule, fsm *(*make)(work *w)) {
     return expr_rule(c->b, *rule - 1);
 }
 
-expr *lower_string(schema_context *c, const schema_branch *branch) {
+/* The only thing said about the string: it is a regular expression, perhaps not the empty one.  Those in
+ * parentheses are the rule again. */
+static expr *regular_expressions(schema_context *c, bool some) {
+    builder *b = c->b;
+    uint32_t *rule = &c->regex[some];
+    if (*rule != 0) return expr_rule(b, *rule - 1);
+    char *text = format_regex_pattern(&b->w->mem);
+    fsm *f = regex_text_automaton(b, text, strlen(text), false);
+    uint32_t nested = rule_new(b);
+    for (uint32_t e = 0; e < f->edges.n; e++)
+        if (f->edges.at[e].lo == FORMAT_NESTED) f->edges.at[e].lo = f->edges.at[e].hi = SYM_RULE + nested;
+    rule_set(b, nested, expr_fsm(b, json_spelled_automaton(b, f)));
+    expr *body = expr_rule(b, nested);
+    if (some) { /* the same from a start that is not final */
+        uint32_t start = fsm_state(f);
+        for (uint32_t e = 0, n = f->edges.n; e < n; e++) {
+            fsm_edge g = f->edges.at[e];
+            if (g.from == f->start) fsm_edge_add(f, start, g.lo, g.hi, g.to);
+        }
+        f->start = start;
+        fsm_index(f);
+        body = expr_fsm(b, json_spelled_automaton(b, f));
+    }
+    expr *made = quoted(c, body);
+    *rule = made->u.id + 1;
+    return made;
+}
+
+static bool only_regex(schema_context *c, const schema_branch *branch, uint32_t min, uint32_t max) {
+    bool found = false;
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i], *named = json_get(node, "format");
+        if (json_get(node, "pattern") != NULL || schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return false;
+        if (named == NULL || format_find(named->u.text) == NULL) continue;
+        if (!format_is_nested(named->u.text)) return false;
+        found = true;
+    }
+    return found && branch->n_fails == 0 && min <= 1 && max == REPEAT_INFINITE;
+}
+
+/* A negated node that says only one bound of the length is the opposite bound. */
+static bool opposite_bound(schema_context *c, const json *node, uint32_t *min, uint32_t *max) {
+    const json *low = json_get(node, "minLength"), *high = json_get(node, "maxLength"), *named = json_get(node, "format");
+    uint32_t n;
+    if ((low == NULL) == (high == NULL) || json_get(node, "pattern") != NULL || (named != NULL && format_find(named->u.text) != NULL) ||
+        schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL)
+        return false;
+    json_count(low != NULL ? low : high, &n);
+    if (low != NULL && n - 1 < *max) *max = n - 1; /* (0 is no bound: impossible, and n - 1 no bound either) */
+    if (low != NULL && n == 0) *min = REPEAT_INFINITE;
+    if (high != NULL && n >= *min) *min = n == REPEAT_INFINITE ? n : n + 1;
+    return true;
+}
+
+static schema_branch without_opposites(schema_context *c, const schema_branch *branch, uint32_t *min, uint32_t *max) {
+    schema_branch out = *branch;
+    out.n_fails = 0;
+    out.fails = arena_alloc(&c->b->w->mem, branch->n_fails + 1, sizeof *out.fails);
+    for (uint32_t i = 0; i < branch->n_fails; i++)
+        if (!opposite_bound(c, branch->fails[i], min, max)) out.fails[out.n_fails++] = branch->fails[i];
+    return out;
+}
+
+expr *lower_string(schema_context *c, const schema_branch *whole) {
     builder *b = c->b;
     uint32_t min, max, shortest, longest;
-    if (!schema_counts(branch, "minLength", "maxLength", &min, &max)) return expr_never(b);
+    if (!schema_counts(whole, "minLength", "maxLength", &min, &max)) return expr_never(b);
+    schema_branch left = without_opposites(c, whole, &min, &max), *branch = &left;
+    if (min > max || min == REPEAT_INFINITE) return expr_never(b);
+    if (only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
     text_set s = branch_texts(c, branch);
     if (s.any) {
         if (min == 0 && max == REPEAT_INFINITE) return shared(c, &c->string, json_string_automaton);
@@ -320,13 +426,14 @@ expr *lower_string(schema_context *c, const schema_branch *branch) {
     }
     s.f = s.f == NULL ? NULL : fsm_reduce(s.f);
     if (s.f == NULL) return expr_never(b);
+    const json *place = schema_place(c, whole);
     if (min > 0 || max != REPEAT_INFINITE) {
         text_lengths(s.f, &shortest, &longest);
         if (shortest > max || longest < min) return expr_never(b);
         if (shortest < min || longest > max) {
-            expr *counted = counted_classes(c, s.f, min, max);
+            expr *counted = counted_tail(c, place, s.f, min, max);
             if (counted != NULL) return quoted(c, counted);
-            s.f = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, branch->holds[0], min, max)));
+            s.f = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, place, min, max)));
             if (s.f == NULL) return expr_never(b);
         }
     }

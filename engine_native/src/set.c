@@ -626,10 +626,13 @@ set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter) {
     const waiter *found = NULL;
     for (uint32_t i = 0; i < at->n_waiters; i++) {
         const waiter *w = &set_waiters(at)[i];
-        if (!counts(w->target) || w->reg >= COUNT_FREE || found != NULL) return at;
+        if (!counts(w->target)) continue;
+        if (w->reg >= COUNT_FREE || found != NULL) return at;
         found = w;
     }
     if (found == NULL) return at;
+    for (uint32_t i = 0; i < at->n_waiters; i++) /* where the repeat begins, something waits for its end */
+        if (&set_waiters(at)[i] != found && set_waiters(at)[i].on != found->target->rule) return at;
     for (uint32_t i = 0; i < at->n_scan; i++) /* items that began earlier are what may follow the repeat */
         if (at->scan[i].origin == NULL && at->scan[i].state->rule != found->on) return at;
     const rule *r = found->target->rule;
@@ -641,9 +644,12 @@ set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter) {
     closure_begin(u);
     s->closure->flags = at->flags & (SET_ACCEPTING | SET_EXITS);
     for (uint32_t i = 0; i < at->n_scan; i++) add_scan(s, at->scan[i]);
-    waiter w = *found;
-    w.reg = found->reg <= r->min ? COUNT_OPEN : COUNT_FREE; /* found->reg - 1 repetitions are done */
-    add_waiter(s, w);
+    for (uint32_t i = 0; i < at->n_waiters; i++) {
+        waiter w = set_waiters(at)[i];
+        /* reg - 1 repetitions are done */
+        if (&set_waiters(at)[i] == found) w.reg = found->reg <= r->min ? COUNT_OPEN : COUNT_FREE;
+        add_waiter(s, w);
+    }
     set *out = closure_intern(s);
     if (out != NULL) atomic_store_explicit(&at->unbounded, out, memory_order_release);
     pthread_mutex_unlock(&s->grow);

@@ -135,9 +135,11 @@ typedef struct exit_list {
     uint32_t nodes[]; /* rising byte */
 } exit_list;
 
-/* Characters after which a set is itself again (loops.c). */
+/* Characters after each of which a set is the same one again: itself, or the first one after (loops.c). */
 typedef struct loop {
     bool is_loop;
+    bool stays;      /* itself */
+    bool exits;      /* the rule under top is complete there */
     bool utf8;       /* every character beyond ASCII is one */
     byteset ascii;   /* ASCII bytes that are */
     const leavers *leavers; /* the tokens that the loop does not settle; NULL: not known, it is of no use */

@@ -13,7 +13,7 @@ _OBJECT: dict[str, Json] = {"type": "object"}
 _UNSUPPORTED: list[tuple[str, dict[str, Json]]] = [
     ("uniqueItems", {"uniqueItems": True}),
     ("uniqueItems", {"type": "array", "uniqueItems": True, "items": {"type": "string"}, "maxItems": 2}),
-    ("format", {"format": "regex"}),
+    ("format", {"format": "regex", "maxLength": 3}),
     ("format", {"format": "idn-hostname"}),
     ("format", {"format": "idn-email"}),
     ("$ref", {"$ref": "https://json-schema.org/draft/2020-12/schema"}),

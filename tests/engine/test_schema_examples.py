@@ -96,6 +96,29 @@ _EXAMPLES: dict[str, Example] = {
     ),
     "not": ({"not": {"type": ["integer", "null"]}}, ('"a"', "1.5", "[]"), ("1", "null", "2.0")),
     "not a pattern": ({"type": "string", "not": {"pattern": "^a"}}, ('""', '"ba"'), ('"a"',)),
+    "not a long pattern": (
+        {"type": "string", "not": {"pattern": "^a", "minLength": 2, "maxLength": 40000}},
+        ('""', '"a"', '"bb"'),
+        ('"aa"', '"abc"'),
+    ),
+    "not a length": ({"type": "string", "not": {"maxLength": 1}}, ('"ab"',), ('""', '"a"')),
+    "a prefix and a long tail": (
+        {"type": "string", "pattern": "^(x|yy):[a-z]*$", "minLength": 4, "maxLength": 100000},
+        ('"x:ab"', '"yy:a"'),
+        ('"x:a"', '"yy:"', '"z:ab"'),
+    ),
+    "few multiples between bounds": (
+        {
+            "multipleOf": 6.75,
+            "allOf": [{"multipleOf": 2}],
+            "minimum": -60,
+            "maximum": 60,
+            "type": "number",
+            "not": {"const": -54},
+        },
+        ("0", "54", "54.00", "-0"),
+        ("-54", "-54.0", "27", "6.75", "13.5", "108"),
+    ),
     "not a listed number": ({"type": "integer", "not": {"enum": [2, 4]}}, ("1", "3", "22"), ("2", "4.0", "2.00")),
     "not a listed object": (
         {"not": {"const": {"a": 1}}},
@@ -124,11 +147,14 @@ _EXAMPLES: dict[str, Example] = {
         ('{"k":"x","v":"s"}', '{"k":"z"}', "{}"),
     ),
     "if, then, else": (
-        _object(
-            properties={"k": {"type": "string"}, "a": {}, "b": {}},
-            required=["k"],
-            **{"if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["a"]}, "else": {"required": ["b"]}},
-        ),
+        {
+            "type": "object",
+            "properties": {"k": {"type": "string"}, "a": {}, "b": {}},
+            "required": ["k"],
+            "if": {"properties": {"k": {"const": "x"}}},
+            "then": {"required": ["a"]},
+            "else": {"required": ["b"]},
+        },
         ('{"k":"x","a":1}', '{"k":"y","b":1}'),
         ('{"k":"x","b":1}', '{"k":"y"}', '{"k":"x"}'),
     ),
@@ -148,7 +174,7 @@ _EXAMPLES: dict[str, Example] = {
             patternProperties={"^a": {"type": "integer"}, "b$": {"maximum": 9}},
             additionalProperties={"type": "string"},
         ),
-        ('{"ab":5}', '{"a":100}', '{"xb":9.5,"c":"s"}'.replace("9.5", "8.5"), '{"aab":9}'),
+        ('{"ab":5}', '{"a":100}', '{"xb":8.5,"c":"s"}', '{"aab":9}'),
         ('{"ab":-1}', '{"ab":10}', '{"ab":5.5}', '{"a":1.5}', '{"xb":10}', '{"c":1}', '{"aab":10}'),
     ),
     "names of keys": (
@@ -263,6 +289,10 @@ _FORMATS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("123e4567-E89B-12d3-a456-426614174000",),
         ("123e4567-e89b-12d3-a456-42661417400", "123e4567e89b12d3a456426614174000"),
     ),
+    "regex": (
+        ("", "^a.*$", "(a|b)+?", "[a-z0-9_-]*", "\\\\d{1,3}", "(?:x(?=y)|[^\\\\]])", "a||b", "(((a)))", "é{2,}"),
+        ("(", "a**", "[", "\\\\", "a)", "[z-a]", "{2}", "a{3,2}", "(?", "\\\\q", "+a", "[a", "a{10,2}"),
+    ),
     "json-pointer": (("", "/a~1b/~0", "/"), ("a", "/~2", "/~")),
     "relative-json-pointer": (("0", "1/a", "2#"), ("01", "-1", "/a", "1#/a")),
 }
@@ -342,3 +372,14 @@ def test_five_thousand_values_of_an_enum_compile() -> None:
 
     assert accepts(Matcher(grammar), '"value 4321"')
     assert not accepts(Matcher(grammar), '"value 5000"')
+
+
+def test_two_thousand_constants_of_which_one_is_listed_twice() -> None:
+    constants: list[Json] = [{"const": f"value {i}"} for i in range(2000)]
+    grammar = compiler().compile_json_schema({"oneOf": [*constants, {"enum": ["value 7", "other"]}]})
+    distinct = compiler().compile_json_schema({"oneOf": constants})
+
+    assert accepts(Matcher(distinct), '"value 7"')
+    assert accepts(Matcher(grammar), '"value 8"')
+    assert accepts(Matcher(grammar), '"other"')
+    assert not accepts(Matcher(grammar), '"value 7"')

@@ -90,6 +90,15 @@ class Case:
         return replace(self, described=described, tokens=tokens)
 
 
+def over(case: Case, tokens: TokenList) -> Case:
+    """The case over another vocabulary. Tokens that it names as units have bytes; empty ones match nothing."""
+    described = case.described
+    usable = [token for token in range(tokens.size) if tokens.tokens[token]] or [0]
+    if not isinstance(described, OracleGrammar):
+        described = structural_tag.with_token_ids(described, lambda token: usable[token % len(usable)])
+    return replace(case, described=described, tokens=tokens)
+
+
 def with_single_bytes(case: Case) -> Case:
     """The case with every single byte among its ordinary tokens."""
     old = case.tokens
@@ -108,7 +117,7 @@ def draw(kind: Kind, seed: int) -> Case:
     alphabet = draw_tag_alphabet(rng)
     node = draw_node(rng, alphabet, Shapes())
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
-    return Case(kind, seed, structural_tag.with_token_ids(node, lambda token: token % tokens.size), tokens)
+    return over(Case(kind, seed, node, tokens), tokens)
 
 
 def fill(matcher: Matcher, size: int) -> tuple[frozenset[int], bool]:

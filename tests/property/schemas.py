@@ -50,7 +50,7 @@ def _typed(rng: random.Random) -> dict[str, Json]:
 
 
 def _listed(rng: random.Random) -> dict[str, Json]:
-    pool = (*SCALARS, [], [1], ["a", 1], {}, {"a": 1}, {"a": "a", "b": 1})
+    pool: tuple[Json, ...] = (*SCALARS, [], [1], ["a", 1], {}, {"a": 1}, {"a": "a", "b": 1})
     if rng.random() < 0.5:
         return {"const": rng.choice(pool)}
     return {"enum": list(rng.sample(pool, rng.randint(1, 4)))}

@@ -41,19 +41,20 @@ def _accepted(grammar: Grammar, value: Json, orders: int) -> bool:
     )
 
 
-def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+class _RepeatedKeyError(Exception):
     """Undeclared keys may repeat in a text; no value says what that means."""
+
+
+def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("repeated key")
+        raise _RepeatedKeyError
     return dict(pairs)
 
 
 def _read(text: bytearray) -> Json | None:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)  # type: ignore[no-any-return]
-    except ValueError as error:
-        if str(error) != "repeated key":
-            raise
+    except _RepeatedKeyError:
         return None
 
 
@@ -62,6 +63,15 @@ def _widest(value: Json) -> int:
     if isinstance(value, dict):
         return max([len(value), *(_widest(inner) for inner in value.values())])
     return max((_widest(inner) for inner in value), default=0) if isinstance(value, list) else 0
+
+
+def _divides_exactly(value: Json) -> bool:
+    """Whether the judge, which divides in floating point, can be trusted with the numbers in it."""
+    if isinstance(value, dict):
+        return all(_divides_exactly(inner) for inner in value.values())
+    if isinstance(value, list):
+        return all(_divides_exactly(inner) for inner in value)
+    return not isinstance(value, (int, float)) or abs(value) < 2**30
 
 
 def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
@@ -97,7 +107,7 @@ def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
             refused += 1
             continue
         for value in values:
-            if _widest(value) > MOST_KEYS:
+            if _widest(value) > MOST_KEYS or not _divides_exactly(value):
                 continue
             valid = validator.is_valid(value)
             accepted = isinstance(grammar, Grammar) and _accepted(grammar, value, 400 if valid else 24)

@@ -12,7 +12,9 @@ from structural_tags.choice import NamedTool, Tool, ToolChoice, build_tag
 from structural_tags.formats import get_format
 from structural_tags.model import (
     AnyText,
+    AnyTokens,
     ConstString,
+    ExcludeToken,
     InvalidTagError,
     JsonSchema,
     Optional,
@@ -25,6 +27,7 @@ from structural_tags.model import (
     StructuralTag,
     Tag,
     TagsWithSeparator,
+    Token,
     TriggeredTags,
     from_legacy,
 )
@@ -43,6 +46,9 @@ NODES = [
     (JsonSchema(json_schema={"type": "null"}), {"type": "json_schema", "json_schema": {"type": "null"}}),
     (Regex(pattern="é+"), {"type": "regex", "pattern": "é+"}),
     (AnyText(excludes=("x",)), {"type": "any_text", "excludes": ["x"]}),
+    (Token(token="<s>"), {"type": "token", "token": "<s>"}),
+    (ExcludeToken(exclude_tokens=(3, "a")), {"type": "exclude_token", "exclude_tokens": [3, "a"]}),
+    (AnyTokens(max_tokens=7), {"type": "any_tokens", "max_tokens": 7}),
     (Sequence(elements=(AnyText(), TAG)), {"type": "sequence", "elements": [{"type": "any_text"}, TAG_JSON]}),
     (Or(elements=(AnyText(),)), {"type": "or", "elements": [{"type": "any_text"}]}),
     (Optional(content=TAG), {"type": "optional", "content": TAG_JSON}),
