@@ -12,12 +12,11 @@ import pytest
 
 from engine_native import Grammar, Matcher
 from tests.oracle import structural_tag
-from tests.oracle.captures import Named, Reading, Readings, TooManyError, least
-from tests.oracle.captures import named as told
+from tests.oracle.captures import Named, Reading, Readings, TooManyError, least, named
 from tests.oracle.generate import draw_vocabulary
 from tests.oracle.generate_tags import Shapes, draw_captures, draw_node, draw_tag_alphabet
 from tests.oracle.grammar import Grammar as OracleGrammar
-from tests.property.cases import Case, fill, random_walk
+from tests.property.cases import Case, fill, over, random_walk
 
 CASES = int(os.environ.get("STRICTSERVE_CASES", "250"))
 FIRST_SEED = int(os.environ.get("STRICTSERVE_SEED", "1")) + 3_000_000
@@ -30,9 +29,7 @@ def _draw(seed: int) -> Case:
     alphabet = draw_tag_alphabet(rng)
     node = draw_captures(rng, draw_node(rng, alphabet, Shapes()))
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
-    named = [token for token in range(tokens.size) if tokens.tokens[token]]  # others are never allowed
-    node = structural_tag.with_token_ids(node, lambda token: named[token % len(named)])
-    return Case("tag", seed, node, tokens)
+    return over(Case("tag", seed, node, tokens), tokens)
 
 
 @cache
@@ -118,7 +115,7 @@ def test_captures_of_a_text_that_may_go_on_capture_least() -> None:
         except TooManyError:
             continue
         text, found = oracle.text(tokens), matcher.captures()
-        expected = [_key(each) for each in readings if told(each, text) == found]
+        expected = [_key(each) for each in readings if named(each, text) == found]
         assert _key(least(readings)) in expected, (tokens, found, case.reproduction())
         chosen += len(readings) > 1
     assert chosen > CASES // 20
