@@ -652,6 +652,50 @@ class Matcher:
             _raise(n)
         return list(out[0:n])
 
+    def captures(self) -> list[tuple[str, bytes]]:
+        """The captures of the text so far, in order of where they begin, outer ones before inner ones.
+
+        A format of a structural tag with the field ``"capture": "name"`` gives one
+        entry, the name and the text, for each span that it has matched: finished
+        ones, and those still open with the text they have so far. Special tokens
+        are part of the text, a stop token that ends a complete text is not.
+
+        A text that can be read in several ways is given one reading, always the
+        same, and while it may go on one that captures least: the beginning of a
+        marker that may end a captured text is not part of it until it turns out to
+        be text. Empty repetitions of a long counted repeat have no entries.
+
+        Raises:
+            LimitError: The text has too many readings. The matcher itself goes on.
+
+        Cost: the text accepted since the last call, and what is returned. A fork
+        reads its text once more.
+        """
+        err = ffi.new("ste_error *")
+        capacity, count = 0, 16
+        while count > capacity:
+            capacity = count
+            found = ffi.new("ste_capture[]", capacity)
+            count = lib.ste_matcher_captures(self._ptr, found, capacity, err)
+            if count < 0:
+                _raise(count, err)
+        if count == 0:
+            return []
+        spans = found[0:count]
+        begin, end = spans[0].begin, max(span.end for span in spans)
+        text = ffi.new("uint8_t[]", end - begin)
+        code = lib.ste_matcher_copy_text(self._ptr, begin, end, text)
+        if code:
+            _raise(code)
+        view = ffi.buffer(text)
+        return [
+            (
+                bytes(ffi.buffer(span.name, span.name_length)).decode("utf-8"),
+                view[span.begin - begin : span.end - begin],
+            )
+            for span in spans
+        ]
+
     def fill_draft_tree(
         self, tokens: Sequence[int], first_child: Sequence[int], next_sibling: Sequence[int], bitmask: Any
     ) -> int:

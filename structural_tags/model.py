@@ -81,28 +81,33 @@ class _Node(BaseModel):
         }
 
 
-class ConstString(_Node):
+class _Format(_Node):
+    capture: NonEmpty | None = None
+    """A name for the span of text that the format matches; `Matcher.captures` tells them."""
+
+
+class ConstString(_Format):
     """Exactly `value`."""
 
     type: Literal["const_string"] = "const_string"
     value: StrictStr
 
 
-class JsonSchema(_Node):
+class JsonSchema(_Format):
     """A JSON value that satisfies `json_schema`."""
 
     type: Literal["json_schema"] = "json_schema"
     json_schema: Schema
 
 
-class Regex(_Node):
+class Regex(_Format):
     """Text that matches `pattern` as a whole."""
 
     type: Literal["regex"] = "regex"
     pattern: NonEmpty
 
 
-class AnyText(_Node):
+class AnyText(_Format):
     """Any text without one of `excludes`. Inside a tag, the tag's `end` is excluded as well."""
 
     type: Literal["any_text"] = "any_text"
@@ -113,21 +118,21 @@ TokenName: TypeAlias = Annotated[StrictInt, Field(ge=0)] | NonEmpty
 """A token by its id or its text."""
 
 
-class Token(_Node):
+class Token(_Format):
     """One token as a unit, whatever its bytes."""
 
     type: Literal["token"] = "token"
     token: TokenName
 
 
-class ExcludeToken(_Node):
+class ExcludeToken(_Format):
     """One token as a unit that is none of `exclude_tokens`."""
 
     type: Literal["exclude_token"] = "exclude_token"
     exclude_tokens: tuple[TokenName, ...] = ()
 
 
-class AnyTokens(_Node):
+class AnyTokens(_Format):
     """Tokens as units, at most `max_tokens` of them, none of `exclude_tokens`."""
 
     type: Literal["any_tokens"] = "any_tokens"
@@ -135,42 +140,42 @@ class AnyTokens(_Node):
     max_tokens: Annotated[StrictInt, Field(ge=0)] | None = None
 
 
-class Sequence(_Node):
+class Sequence(_Format):
     """`elements`, one after the other."""
 
     type: Literal["sequence"] = "sequence"
     elements: tuple[Node, ...] = Field(min_length=1)
 
 
-class Or(_Node):
+class Or(_Format):
     """One of `elements`."""
 
     type: Literal["or"] = "or"
     elements: tuple[Node, ...] = Field(min_length=1)
 
 
-class Optional(_Node):
+class Optional(_Format):
     """`content` or nothing."""
 
     type: Literal["optional"] = "optional"
     content: Node
 
 
-class Star(_Node):
+class Star(_Format):
     """`content` any number of times."""
 
     type: Literal["star"] = "star"
     content: Node
 
 
-class Plus(_Node):
+class Plus(_Format):
     """`content` once or more."""
 
     type: Literal["plus"] = "plus"
     content: Node
 
 
-class Repeat(_Node):
+class Repeat(_Format):
     """`content` at least `min` and at most `max` times."""
 
     type: Literal["repeat"] = "repeat"
@@ -187,7 +192,7 @@ class Repeat(_Node):
         return self
 
 
-class Tag(_Node):
+class Tag(_Format):
     """`begin`, `content`, `end`; a list of ends is a choice."""
 
     type: Literal["tag"] = "tag"
@@ -196,7 +201,7 @@ class Tag(_Node):
     end: Annotated[str | tuple[str, ...], BeforeValidator(_end)]
 
 
-class TriggeredTags(_Node):
+class TriggeredTags(_Format):
     """Free text; once a trigger is complete, the rest of a tag that begins with it must follow."""
 
     type: Literal["triggered_tags"] = "triggered_tags"
@@ -209,7 +214,7 @@ class TriggeredTags(_Node):
     excludes: tuple[NonEmpty, ...] = ()
 
 
-class TagsWithSeparator(_Node):
+class TagsWithSeparator(_Format):
     """Tags with `separator` between two of them and no other text."""
 
     type: Literal["tags_with_separator"] = "tags_with_separator"

@@ -118,6 +118,13 @@ typedef struct ste_stats {
     double compile_seconds;                /* total */
 } ste_stats;
 
+typedef struct ste_capture {
+    const char *name;    /* zero-terminated, but may contain zeros; lives as long as the grammar */
+    uint64_t name_length;
+    uint64_t begin, end; /* in the text */
+    int open;            /* the text after it may still belong to it */
+} ste_capture;
+
 const char *ste_version(void);
 
 /* Token t is bytes[offsets[t] .. offsets[t + 1]); offsets has n_tokens + 1
@@ -174,6 +181,19 @@ int ste_matcher_can_terminate(ste_matcher *matcher);
 int ste_matcher_is_terminated(ste_matcher *matcher);
 /* STE_OK, or why the matcher is failed (STE_ERR_LIMIT, STE_ERR_NO_MEMORY), with err filled. */
 int ste_matcher_error(ste_matcher *matcher, ste_error *err);
+/* The captures ("capture" of a structural tag's formats) of the text so far, in order of where they begin, outer
+ * ones before inner ones: at most capacity are written; returns how many there are.  Every span that a capturing
+ * format has matched is one entry, those that may still grow included (open).  Text is the bytes of the accepted
+ * tokens, special tokens included, and no token that ended a complete text.
+ *
+ * A text that can be read in several ways is given one reading, always the same.  While the text may go on, it is one
+ * that captures least: what may still begin the end of a captured text is not part of it until it turns out to be.
+ * Empty repetitions of a long counted repeat have no entries.  STE_ERR_LIMIT: the readings pass a limit of
+ * matching; the matcher itself goes on.
+ * Cost: the text that was accepted since the last call, and what is returned. */
+int64_t ste_matcher_captures(ste_matcher *matcher, ste_capture *out, size_t capacity, ste_error *err);
+/* Bytes begin .. end of that text; STE_ERR_ARGUMENT if it is shorter.  Only kept for grammars with captures. */
+int ste_matcher_copy_text(ste_matcher *matcher, uint64_t begin, uint64_t end, uint8_t *bytes);
 /* 1: written; 0: written, and nothing is forbidden.  n_words = ste_vocab_mask_words. */
 int ste_matcher_fill(ste_matcher *matcher, uint32_t *row, uint32_t n_words);
 /* Finishing inside a budget.  From now on at most n more tokens are accepted (stop tokens are free), and only

@@ -125,6 +125,12 @@ expr *expr_fsm(builder *b, fsm *automaton) {
     return e;
 }
 
+expr *expr_capture(builder *b, expr *body, capture c) {
+    uint32_t rule = rule_of(b, body);
+    b->rules.at[rule].capture = c;
+    return expr_rule(b, rule);
+}
+
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop) {
     uint64_t size = 8;
     for (uint32_t i = 0; i < n; i++) size += patterns[i].n + (patterns[i].then != NULL ? patterns[i].then->size : 0);
@@ -267,7 +273,7 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
 static uint32_t aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
         const draft_rule *r = &b->rules.at[rule];
-        if (r->kind != RULE_PLAIN || r->body == NULL || r->body->kind != EXPR_RULE) break;
+        if (r->kind != RULE_PLAIN || r->capture.name != NULL || r->body == NULL || r->body->kind != EXPR_RULE) break;
         rule = r->body->u.id;
     }
     return rule;

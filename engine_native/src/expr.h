@@ -75,8 +75,16 @@ typedef enum rule_kind {
     RULE_NAMED, /* stands for what a schema text says (names.c) */
 } rule_kind;
 
+/* What a rule matches is a capture: a span of the text with a name.  name: NULL if it is none. */
+typedef struct capture {
+    const char *name;
+    uint32_t n;    /* bytes of the name; a zero follows */
+    uint32_t lead; /* bytes of the span that come before the rule: the trigger that led to it */
+} capture;
+
 typedef struct draft_rule {
     rule_kind kind;
+    capture capture;    /* PLAIN only */
     expr *body;
     uint32_t min, max;  /* REPEAT */
     uint32_t repeated;  /* REPEAT: the rule that is repeated */
@@ -145,6 +153,8 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max);
 expr *expr_optional(builder *b, expr *body);
 expr *expr_rule(builder *b, uint32_t rule);
 expr *expr_fsm(builder *b, fsm *automaton);
+/* A rule of its own for body, whose span is reported (capture.h). */
+expr *expr_capture(builder *b, expr *body, capture c);
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop);
 
 /* Symbols of a literal (special tokens as units); returns their number. */

@@ -229,16 +229,19 @@ static bool run(job *j) {
     return true;
 }
 
-static uint64_t grammar_bytes(store *s, rule *root) {
+/* Bytes of the rules that root needs, and whether one of them is a capture. */
+static uint64_t grammar_bytes(store *s, rule *root, bool *captures) {
     uint64_t total = 0;
     uint32_t n = 0;
     rule **queue = store_alloc(s, (s->rules.count + 1) * sizeof *queue);
     uint32_t capacity = s->rules.count + 1;
+    *captures = queue == NULL; /* at worst a transcript that nobody needs */
     if (queue == NULL) return root->memory;
     root->mark = true;
     queue[n++] = root;
     for (uint32_t i = 0; i < n; i++) {
         total += queue[i]->memory;
+        if (queue[i]->capture.name != NULL) *captures = true;
         for (uint32_t k = 0; k < queue[i]->n_rules + (queue[i]->repeated != NULL); k++) {
             rule *r = k < queue[i]->n_rules ? queue[i]->rules[k].rule : queue[i]->repeated;
             if (r->mark) continue;
@@ -274,7 +277,7 @@ static ste_grammar *grammar_new(job *j) {
         text += n;
     }
     pthread_mutex_lock(&s->grow);
-    g->memory = grammar_bytes(s, g->root);
+    g->memory = grammar_bytes(s, g->root, &g->captures);
     g->next = s->grammars;
     if (s->grammars != NULL) s->grammars->previous = g;
     s->grammars = g;

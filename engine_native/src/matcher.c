@@ -10,6 +10,8 @@
  * the steps dropped; fork a copy of the stack; a row see mask.c. */
 #include "matcher.h"
 
+#include "capture.h"
+
 static bool enter(ste_matcher *m) {
     if (atomic_exchange_explicit(&m->busy, true, memory_order_acquire)) return false;
     pthread_rwlock_rdlock(&m->grammar->store->gate);
@@ -63,6 +65,7 @@ static void destroy(ste_matcher *m) {
     store *s = m->grammar->store;
     store_free(s, m->steps, m->cap_steps * sizeof *m->steps);
     store_free(s, m->stop, m->n_stop * sizeof *m->stop);
+    transcript_free(s, m->transcript);
     measure_release(s, m->measure);
     ste_grammar *g = m->grammar;
     store_free(s, m, sizeof *m);
@@ -97,6 +100,10 @@ int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_m
         if (stop[i] >= s->vocab->size)
             return fail(err, STE_ERR_ARGUMENT, 0, "stop token %u outside the vocabulary of %u", stop[i], s->vocab->size);
     ste_matcher *m = matcher_make(g, stop, n_stop, 1);
+    if (m != NULL && g->captures && (m->transcript = transcript_new(s)) == NULL) {
+        destroy(m);
+        m = NULL;
+    }
     if (m == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "matcher");
     pthread_rwlock_rdlock(&s->gate);
     m->use.code = STE_ERR_NO_MEMORY;
@@ -116,6 +123,11 @@ int ste_matcher_new(ste_grammar *g, const uint32_t *stop, uint32_t n_stop, ste_m
 int ste_matcher_fork(ste_matcher *m, ste_matcher **out, ste_error *err) {
     if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
     ste_matcher *copy = matcher_make(m->grammar, m->stop, m->n_stop, m->n_steps);
+    if (copy != NULL && m->transcript != NULL &&
+        (copy->transcript = transcript_copy(m->grammar->store, m->transcript)) == NULL) {
+        destroy(copy);
+        copy = NULL;
+    }
     if (copy != NULL) {
         memcpy(copy->steps, m->steps, m->n_steps * sizeof *m->steps);
         copy->n_steps = m->n_steps;
@@ -221,12 +233,26 @@ static outcome step_within(ste_matcher *m, set *from, uint32_t token, uint64_t a
 /* Bytes that a step from `from` adds to what the matcher keeps alive. */
 static uint64_t step_size(const set *from, const set *to) { return from == to ? 0 : set_bytes(to); }
 
-static int push(ste_matcher *m, outcome o) {
+/* What an accepted token adds to the text: itself, read as bytes or as a unit, unless it ends a complete text. */
+static passage passage_of(const ste_matcher *m, uint32_t token, outcome o) {
+    const ste_vocab *v = m->grammar->store->vocab;
+    if (m->transcript == NULL || o.code != 1 || token >= v->n_tokens || (o.stop && (current(m)->flags & SET_ACCEPTING) != 0))
+        return (passage){.token = TRIE_NO_TOKEN};
+    uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
+    return (passage){v->bytes + begin, end - begin, token, !o.stop && !bit_get(v->special, token)};
+}
+
+static int push(ste_matcher *m, outcome o, passage p) {
     if (o.code != 1) return o.code;
     const ste_limits *l = &m->grammar->store->limits;
     uint64_t size = step_size(current(m), o.to);
     if (m->bytes + size > l->matcher_bytes) return STE_ERR_LIMIT;
     if (!reserve_steps(m, m->n_steps + 1)) return STE_ERR_NO_MEMORY;
+    if (m->transcript != NULL) {
+        int code = transcript_reserve(m->grammar->store, m->transcript, p.n);
+        if (code != STE_OK) return code;
+        transcript_add(m->transcript, p);
+    }
     m->steps[m->n_steps++] = o.to;
     m->bytes += size;
     m->use.work += l->match_items_per_token;
@@ -237,7 +263,8 @@ static int push(ste_matcher *m, outcome o) {
 
 int ste_matcher_accept_token(ste_matcher *m, uint32_t token) {
     if (!enter(m)) return STE_ERR_BUSY;
-    int64_t code = is_over(m) ? 0 : settle(m, push(m, step_within(m, current(m), token, 0)));
+    outcome o = is_over(m) ? refused() : step_within(m, current(m), token, 0);
+    int64_t code = settle(m, push(m, o, passage_of(m, token, o)));
     leave(m, true);
     return (int)code;
 }
@@ -247,7 +274,7 @@ int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     int64_t code = 0;
     if (!is_over(m)) {
         outcome o = within(m, current(m), step_bytes(&m->use, current(m), bytes, n), tokens_left(m, 0));
-        code = settle(m, push(m, o));
+        code = settle(m, push(m, o, (passage){bytes, n, TRIE_NO_TOKEN, true}));
     }
     leave(m, true);
     return (int)code;
@@ -276,6 +303,7 @@ int64_t ste_matcher_validate(ste_matcher *m, const uint32_t *tokens, uint32_t n)
 /* A budget goes with the position where it was set. */
 static void go_back(ste_matcher *m, uint32_t n_steps) {
     for (; m->n_steps > n_steps; m->n_steps--) m->bytes -= step_size(m->steps[m->n_steps - 2], m->steps[m->n_steps - 1]);
+    if (m->transcript != NULL) transcript_cut(m->transcript, n_steps - 1);
     m->terminated = false;
     m->failed = STE_OK;
     if (m->measure == NULL || n_steps >= m->budgeted_at) return;
@@ -382,6 +410,28 @@ int ste_matcher_error(ste_matcher *m, ste_error *err) {
     leave(m, false);
     if (code == STE_OK) return STE_OK;
     return fail(err, code, 0, code == STE_ERR_LIMIT ? too_ambiguous : "out of memory");
+}
+
+/* ---- captures ---- */
+
+int64_t ste_matcher_captures(ste_matcher *m, ste_capture *out, size_t capacity, ste_error *err) {
+    if (!enter(m)) return fail(err, STE_ERR_BUSY, 0, "the matcher is in use by another thread");
+    int64_t n = 0;
+    if (m->transcript != NULL)
+        n = transcript_captures(&m->use, m->transcript, m->grammar->root, m->terminated, out, capacity);
+    leave(m, true);
+    if (n == STE_ERR_LIMIT) fail(err, STE_ERR_LIMIT, 0, "too many readings of the text, or too long a text, for captures");
+    if (n == STE_ERR_NO_MEMORY) fail(err, STE_ERR_NO_MEMORY, 0, "captures");
+    return n;
+}
+
+int ste_matcher_copy_text(ste_matcher *m, uint64_t begin, uint64_t end, uint8_t *bytes) {
+    if (!enter(m)) return STE_ERR_BUSY;
+    uint64_t n = m->transcript == NULL ? 0 : m->transcript->text.n;
+    int code = begin <= end && end <= n ? STE_OK : STE_ERR_ARGUMENT;
+    if (code == STE_OK && begin != end) memcpy(bytes, m->transcript->text.at + begin, end - begin);
+    leave(m, false);
+    return code;
 }
 
 /* ---- masks ---- */

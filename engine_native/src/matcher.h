@@ -20,6 +20,7 @@ struct ste_grammar {
     _Atomic uint32_t references;
     ste_grammar *next, *previous; /* in store->grammars, under grow */
     rule *root;
+    bool captures; /* some rule is one */
     uint64_t memory;
     uint32_t n_notes;
     uint64_t notes_size;
@@ -35,6 +36,7 @@ struct ste_matcher {
     uint32_t n_steps, cap_steps;
     uint32_t *stop;
     uint32_t n_stop;
+    struct transcript *transcript; /* NULL if the grammar has no captures */
     bool terminated;
     measure *measure;     /* NULL: no budget */
     uint64_t most;        /* with a budget: tokens there may be in all */

@@ -114,3 +114,11 @@ bool name_build(use *u, rule *r) {
     if (r->repeated == NULL) u->code = a.w.out.error.code == STE_ERR_NO_MEMORY ? STE_ERR_NO_MEMORY : STE_ERR_LIMIT;
     return r->repeated != NULL;
 }
+
+rule *name_resolve(use *u, rule *r) {
+    if (r->kind != RULE_NAMED) return r;
+    pthread_mutex_lock(&u->s->grow);
+    rule *out = r->repeated != NULL || name_build(u, r) ? r->repeated : NULL;
+    pthread_mutex_unlock(&u->s->grow);
+    return out;
+}

@@ -171,6 +171,7 @@ static fsm *renumber(interner *in, const fsm *f) {
 static uint64_t hash_rule(const interner *in, uint32_t i) {
     const draft_rule *r = &in->b->rules.at[i];
     uint64_t h = hash_mix((uint64_t)r->kind, r->nullable);
+    if (r->capture.name != NULL) h = hash_bytes(r->capture.name, r->capture.n, hash_mix(h, r->capture.lead));
     if (r->kind == RULE_REPEAT)
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
@@ -202,9 +203,14 @@ static bool same_reference(interner *in, pairing *p, uint32_t to, rule *r) {
 
 static uint32_t once_number(uint32_t symbol) { return symbol == SYM_REQUIRED ? MAX_ONCE : symbol - SYM_ONCE; }
 
+static bool same_capture(const capture *a, const capture *b) {
+    if (a->name == NULL || b->name == NULL) return a->name == b->name;
+    return a->n == b->n && a->lead == b->lead && memcmp(a->name, b->name, a->n) == 0;
+}
+
 static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     const draft_rule *d = &in->b->rules.at[i];
-    if (d->kind != r->kind || d->nullable != r->nullable) return false;
+    if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture)) return false;
     if (d->kind == RULE_REPEAT)
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
@@ -271,7 +277,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     size_t rules_at = bytes_at + align8(n_bytes * sizeof(byte_edge));
     size_t tokens_at = rules_at + align8(n_rules * sizeof(rule_edge));
     size_t onces_at = tokens_at + align8(n_tokens * sizeof(token_edge));
-    size_t size = onces_at + align8(n_onces * sizeof(once_edge));
+    size_t name_at = onces_at + align8(n_onces * sizeof(once_edge));
+    size_t size = name_at + (d->capture.name == NULL ? 0 : align8((size_t)d->capture.n + 1));
     rule *r = store_alloc(in->s, size);
     if (r == NULL) return NULL;
     r->memory = size;
@@ -290,6 +297,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->min = d->min;
     r->max = d->max;
     r->nullable = d->nullable;
+    r->capture = d->capture;
+    if (d->capture.name != NULL) r->capture.name = memcpy((char *)r + name_at, d->capture.name, (size_t)d->capture.n + 1);
     r->hash = in->nodes[i].hash;
     return r;
 }

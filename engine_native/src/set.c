@@ -309,10 +309,8 @@ static void visit(store *s, item it) {
         if (e.rule->nullable) add_item(s, e.to, it.reg, it.origin);
     }
     for (uint32_t i = 0; i < st->n_onces; i++) {
-        once_edge e = st->onces[i];
-        uint64_t passed = e.which == MAX_ONCE ? 0 : UINT64_C(1) << e.which;
-        if (e.which == MAX_ONCE ? (st->rule->required & ~it.reg) == 0 : (it.reg & passed) == 0)
-            add_item(s, e.to, it.reg | passed, it.origin);
+        uint64_t reg = it.reg;
+        if (pass_once(st, &st->onces[i], &reg)) add_item(s, st->onces[i].to, reg, it.origin);
     }
 }
 

@@ -4,8 +4,9 @@
  * reachable from a matcher's history through origins (edges do not count: they
  * are only memory of steps already taken), and rules that neither a live
  * grammar nor a surviving set mentions.  The local parts of live rules (mask.c)
- * that were used since the last collection stay, as far as half the budget
- * goes: they are what is dear to compute. */
+ * that were used since the last collection but one stay, as far as half the
+ * budget goes: they are what is dear to compute, and a set that outlives a
+ * collection with its row does not ask for them again. */
 #include "store.h"
 
 #include "budget.h"
@@ -170,7 +171,8 @@ static void keep_local_parts(store *s) {
     uint64_t kept = 0;
     for (uint32_t i = 0; i < s->sets.size; i++)
         for (set *at = s->sets.slots[i]; at != NULL; at = at->chain) {
-            if (at->mark || atomic_load_explicit(&at->used, memory_order_relaxed) != epoch) continue;
+            uint32_t used = atomic_load_explicit(&at->used, memory_order_relaxed);
+            if (at->mark || used == 0 || epoch - used > 1) continue;
             if (!at->scan[0].state->rule->mark) continue;
             kept += local_bytes(s, at);
             if (kept > s->budget / 2) return;

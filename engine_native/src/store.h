@@ -97,6 +97,7 @@ struct rule {
     bool nullable;
     bool mark;           /* during a collection */
     rule_kind kind;
+    capture capture;     /* of a plain rule; part of what makes rules equal */
     uint32_t min, max;   /* of a repeat */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
     struct name *name;   /* of a named rule */
@@ -116,6 +117,15 @@ struct rule {
  * none of those ahead is left and the rule cannot end. */
 static inline bool item_dead(const state *st, uint64_t reg) {
     return st->rule->n_onces != 0 && (st->ahead & ~reg) == 0 && !(st->ends && (st->rule->required & ~reg) == 0);
+}
+
+/* Passes an edge of st: false if it may not be passed, else reg knows of it. */
+static inline bool pass_once(const state *st, const once_edge *e, uint64_t *reg) {
+    if (e->which == MAX_ONCE) return (st->rule->required & ~*reg) == 0;
+    uint64_t bit = UINT64_C(1) << e->which;
+    if ((*reg & bit) != 0) return false;
+    *reg |= bit;
+    return true;
 }
 
 typedef struct item {
@@ -247,6 +257,9 @@ void names_unpin(store *s, const builder *b);
 void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
 /* Set r->repeated; false with the reason in u->code. */
 bool name_build(use *u, rule *r);
+/* The rule that stands for r in sets and charts: r, unless it is a named one.  Takes `grow`, wants the gate held
+ * for reading; NULL with the reason in u->code. */
+rule *name_resolve(use *u, rule *r);
 
 /* set.c */
 closure *closure_new(store *s);

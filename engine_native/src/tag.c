@@ -65,12 +65,17 @@ static bool in_words(const char *words, const char *word, size_t n) {
     return false;
 }
 
+/* Whole tags and legacy structures stand around formats. */
+static bool is_format(const char *type) { return strncmp(type, "struct", 6) != 0; }
+
 static void check_fields(tagger *t, const json *at, const char *type) {
     for (size_t i = 0; i < sizeof known_fields / sizeof *known_fields; i++) {
         if (strcmp(known_fields[i].type, type) != 0) continue;
         for (uint32_t k = 0; k < at->n; k++) {
             const json *field = &at->u.items[k];
-            if (!in_words("type", field->key, field->key_n) && !in_words(known_fields[i].fields, field->key, field->key_n))
+            bool general = in_words("type", field->key, field->key_n) ||
+                           (is_format(type) && in_words("capture", field->key, field->key_n));
+            if (!general && !in_words(known_fields[i].fields, field->key, field->key_n))
                 json_escape(t->b->w, field, STE_ERR_TAG, "%s has no field \"%.80s\"", type, field->key);
         }
         return;
@@ -127,6 +132,16 @@ static void add_strings(tagger *t, ends *to, const json *list) {
 }
 
 static expr *literal(tagger *t, const json *text) { return expr_literal(t->b, text->u.text, text->n); }
+
+/* ---- captures ---- */
+
+/* e, which is what the format `at` matches after its first `lead` bytes; under its name, if it has one. */
+static expr *captured(tagger *t, const json *at, expr *e, uint32_t lead) {
+    const json *name = json_get(at, "capture");
+    if (name == NULL) return e;
+    if (name->kind != JSON_STRING || name->n == 0) bad(t, name, "capture must be a string that is not empty");
+    return expr_capture(t->b, e, (capture){name->u.text, name->n, lead});
+}
 
 /* ---- free text ---- */
 
@@ -287,6 +302,8 @@ static uint32_t trigger_of(tagger *t, const json *triggers, const tag_parts *p) 
     return found;
 }
 
+static bool is_captured(const tag_parts *p) { return json_get(p->at, "capture") != NULL; }
+
 /* One of the tags for which trigger[i] == k, after the first `skip` bytes of its begin; tags with the
  * same end share it.  NULL if there are none. */
 static expr *any_tag(tagger *t, const tag_parts *tags, uint32_t n, const uint32_t *trigger, uint32_t k, uint32_t skip) {
@@ -296,9 +313,16 @@ static expr *any_tag(tagger *t, const tag_parts *tags, uint32_t n, const uint32_
     VEC(expr *) groups = {0};
     for (uint32_t i = 0; i < n; i++) {
         if (done[i] || trigger[i] != k) continue;
+        if (is_captured(&tags[i])) { /* its end is part of the span */
+            expr *rest = expr_literal(t->b, tags[i].begin->u.text + skip, tags[i].begin->n - skip);
+            expr *whole = expr_sequence(t->b, (expr *[]){rest, tags[i].content, tags[i].end}, 3);
+            vec_push(mem, &groups, captured(t, tags[i].at, whole, skip));
+            continue;
+        }
         uint32_t m = 0;
         for (uint32_t j = i; j < n; j++) {
-            if (done[j] || trigger[j] != k || !json_equal(tags[i].end_text, tags[j].end_text)) continue;
+            if (done[j] || trigger[j] != k || is_captured(&tags[j])) continue;
+            if (!json_equal(tags[i].end_text, tags[j].end_text)) continue;
             done[j] = true;
             expr *rest = expr_literal(t->b, tags[j].begin->u.text + skip, tags[j].begin->n - skip);
             same[m++] = expr_pair(t->b, rest, tags[j].content);
@@ -397,7 +421,7 @@ static expr *repeat(tagger *t, const json *at, ends outer) {
     return expr_repeat(t->b, format_expr(t, field(t, at, "content"), outer), min, max);
 }
 
-static expr *format_expr(tagger *t, const json *at, ends outer) {
+static expr *uncaptured(tagger *t, const json *at, ends outer) {
     builder *b = t->b;
     if (at->kind != JSON_OBJECT) bad(t, at, "a format must be an object");
     const json *type = field(t, at, "type");
@@ -429,6 +453,8 @@ static expr *format_expr(tagger *t, const json *at, ends outer) {
     tag_parts p = read_tag(t, at);
     return expr_sequence(b, (expr *[]){literal(t, p.begin), p.content, p.end}, 3);
 }
+
+static expr *format_expr(tagger *t, const json *at, ends outer) { return captured(t, at, uncaptured(t, at, outer), 0); }
 
 /* {"structures": [{begin, schema, end}], "triggers": [...]}: triggered tags, each with a schema inside. */
 static expr *legacy(tagger *t, const json *at) {

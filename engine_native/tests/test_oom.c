@@ -15,6 +15,11 @@ static const struct {
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
      "go <a>\"x\"</a> on", 0},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"capture\":\"tag\","
+     "\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"
+     "\"capture\":\"value\"},\"end\":\"</a>\"}]}}",
+     "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on", 0},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx", 0},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90} | \"true\" \"<|x|>\"?",
      "(abc)xx", 7},
@@ -26,6 +31,17 @@ static const struct {
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };
+
+/* Out of memory is reported, and leaves the matcher usable. */
+static int read_captures(ste_matcher *m, counting_allocator *counter) {
+    ste_capture found[8];
+    int64_t n = ste_matcher_captures(m, found, 8, NULL);
+    if (n >= 0) return 1;
+    CHECK(n == STE_ERR_NO_MEMORY);
+    counter->fail_at = -1;
+    CHECK(ste_matcher_captures(m, found, 8, NULL) >= 0);
+    return 0;
+}
 
 /* Runs one scenario with the allocation `fail_at` failing; true if it went through. */
 static int attempt(size_t scenario, long fail_at) {
@@ -72,9 +88,11 @@ static int attempt(size_t scenario, long fail_at) {
             goto done;
         }
         CHECK(code == 1);
+        if (!read_captures(matcher, &counter)) goto done;
     }
     if (budget != 0) CHECK(ste_matcher_accept_token(matcher, 'x') == 0); /* it was used up */
     if (ste_matcher_fork(matcher, &fork, NULL) != STE_OK) goto done;
+    if (!read_captures(fork, &counter)) goto done;
     through = 1;
 done:
     ste_matcher_free(fork);

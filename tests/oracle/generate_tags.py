@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tests.oracle.generate import Alphabet, draw_expression
 from tests.oracle.grammar import Expression
@@ -75,6 +76,34 @@ def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
             return rng.choice((OneToken(picked), OneToken(picked, excluded=True), AnyTokens(picked, most)))
         case _:
             return EnumSchema(tuple(sorted(set(rng.choices(("a", "b", "<", "/a"), k=2)))))
+
+
+def draw_captures(rng: random.Random, node: Node) -> Node:
+    """``node`` with names on some of the formats in it.
+
+    A repeat of what may be empty gets no lower bound: how often nothing stands there is nobody's business.
+    """
+    match node:
+        case SequenceOf(elements) | OneOf(elements):
+            node = replace(node, elements=tuple(draw_captures(rng, each) for each in elements))
+        case Copies(content):
+            node = replace(node, content=draw_captures(rng, content), low=0)
+        case Tag():
+            node = _capture_inside(rng, node)
+        case TriggeredTags(_, tags):
+            node = replace(node, tags=tuple(_capture(rng, _capture_inside(rng, tag)) for tag in tags))
+    return _capture(rng, node)
+
+
+def _capture_inside(rng: random.Random, tag: Tag) -> Tag:
+    return replace(tag, content=draw_captures(rng, tag.content))
+
+
+N = TypeVar("N", bound=Node)
+
+
+def _capture(rng: random.Random, node: N) -> N:
+    return replace(node, capture=rng.choice(("a", "b", "é"))) if rng.random() < 0.35 else node
 
 
 def _draw_pattern(rng: random.Random, alphabet: Alphabet) -> Expression:

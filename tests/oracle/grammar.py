@@ -112,8 +112,17 @@ class TokenEdge:
     tokens: frozenset[int]
 
 
+@dataclass(frozen=True)
+class Marked:
+    """``body``, whose span of text has a name; the span begins ``lead`` bytes before the body."""
+
+    name: str
+    body: Expression
+    lead: int = 0
+
+
 Expression: TypeAlias = (
-    Literal | Bytes | Characters | ByteRange | Sequence | Choice | Repeat | Reference | Dispatch | TokenEdge
+    Literal | Bytes | Characters | ByteRange | Sequence | Choice | Repeat | Reference | Dispatch | TokenEdge | Marked
 )
 
 

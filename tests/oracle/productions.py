@@ -27,6 +27,7 @@ from tests.oracle.grammar import (
     Expression,
     Grammar,
     Literal,
+    Marked,
     Reference,
     Repeat,
     Sequence,
@@ -62,9 +63,19 @@ class Productions:
     start: int | None
 
 
-def lower(grammar: Grammar, special_texts: SpecialTexts) -> Productions:
-    """Write ``grammar`` out. KeyError when a reference names no rule."""
-    return _Lowering(grammar, special_texts).run()
+MARK_BASE = 1 << 32
+"""Symbol of the first mark; past all tokens."""
+
+Marks = dict[tuple[str, int], int]
+"""(name, lead) of a marked span -> the symbol before it; the next symbol stands after it."""
+
+
+def lower(grammar: Grammar, special_texts: SpecialTexts, marks: Marks | None = None) -> Productions:
+    """Write ``grammar`` out. KeyError when a reference names no rule.
+
+    With ``marks``, which is filled, marked spans stand between two symbols of their own.
+    """
+    return _Lowering(grammar, special_texts, marks).run()
 
 
 def spell(value: bytes, special_texts: SpecialTexts) -> Spelled:
@@ -86,7 +97,8 @@ def spell(value: bytes, special_texts: SpecialTexts) -> Spelled:
 class _Lowering:
     """One lowering run; non-terminals are numbered as they are met."""
 
-    def __init__(self, grammar: Grammar, special_texts: SpecialTexts) -> None:
+    def __init__(self, grammar: Grammar, special_texts: SpecialTexts, marks: Marks | None) -> None:
+        self._marks = marks
         self._grammar = grammar
         self._special_texts = special_texts
         self._rights: dict[int, list[Right]] = {}
@@ -124,9 +136,18 @@ class _Lowering:
                 return (self._rule_symbols[name],)
             case Sequence(parts):
                 return tuple(part for each in parts for part in self._right(each))
+            case Marked():
+                return self._marked(expression)
             case Characters() | Choice() | Repeat() | Dispatch():
                 return (self._non_terminal(expression),)
         raise TypeError(f"not an expression: {expression!r}")
+
+    def _marked(self, marked: Marked) -> Right:
+        body = self._right(marked.body)
+        if self._marks is None:
+            return body
+        mark = self._marks.setdefault((marked.name, marked.lead), MARK_BASE + 2 * len(self._marks))
+        return (frozenset((mark,)), *body, frozenset((mark + 1,)))
 
     def _non_terminal(self, expression: Characters | Choice | Repeat | Dispatch) -> int:
         match expression:

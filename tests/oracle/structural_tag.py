@@ -3,6 +3,8 @@
 The grammar follows from the documented meaning of each shape. One rule deserves
 a sentence: the end strings of the nearest enclosing ``tag`` are excluded from
 the free text inside it, so content never contains the string that ends it.
+
+``capture`` names the span of text that a node matches (see ``captures``).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from tests.oracle.grammar import (
     Expression,
     Grammar,
     Literal,
+    Marked,
     Repeat,
     Sequence,
     TokenEdge,
@@ -33,6 +36,7 @@ class ConstString:
     """Exactly this text."""
 
     value: str
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Regex:
     """A full match of a pattern, given as the expression it stands for."""
 
     pattern: Expression
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class EnumSchema:
     """A JSON schema that lists strings; ``values`` need no escapes in JSON."""
 
     values: tuple[str, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class AnyText:
     """Text without the excluded strings."""
 
     excludes: tuple[str, ...] = ()
+    capture: str | None = None
 
 
 MOST_TOKENS = 512
@@ -66,6 +73,7 @@ class OneToken:
 
     tokens: frozenset[int]
     excluded: bool = False
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class AnyTokens:
 
     excludes: frozenset[int] = frozenset()
     most: int | None = None
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,7 @@ class SequenceOf:
     """All elements in order."""
 
     elements: tuple[Node, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ class OneOf:
     """Any one element."""
 
     elements: tuple[Node, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +108,7 @@ class Copies:
     content: Node
     low: int
     high: int | None
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,7 @@ class Tag:
     begin: str
     content: Node
     ends: tuple[str, ...]
+    capture: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ class TriggeredTags:
     excludes: tuple[str, ...] = ()
     at_least_one: bool = False
     stop_after_first: bool = False
+    capture: str | None = None
 
 
 Leaf: TypeAlias = ConstString | Regex | EnumSchema | AnyText | OneToken | AnyTokens
@@ -130,14 +144,12 @@ def with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
         return frozenset(new for new in map(number, tokens) if new is not None)
 
     match node:
-        case OneToken(tokens, excluded):
-            return OneToken(renumbered(tokens), excluded)
-        case AnyTokens(excludes, most):
-            return AnyTokens(renumbered(excludes), most)
-        case SequenceOf(elements):
-            return SequenceOf(tuple(with_token_ids(each, number) for each in elements))
-        case OneOf(elements):
-            return OneOf(tuple(with_token_ids(each, number) for each in elements))
+        case OneToken(tokens):
+            return replace(node, tokens=renumbered(tokens))
+        case AnyTokens(excludes):
+            return replace(node, excludes=renumbered(excludes))
+        case SequenceOf(elements) | OneOf(elements):
+            return replace(node, elements=tuple(with_token_ids(each, number) for each in elements))
         case Copies(content) | Tag(content=content):
             return replace(node, content=with_token_ids(content, number))
         case TriggeredTags(tags=tags):
@@ -174,6 +186,10 @@ def _leaf_format(node: Leaf) -> JsonObject:
 
 
 def _format(node: Node) -> JsonObject:
+    return _bare_format(node) | ({} if node.capture is None else {"capture": node.capture})
+
+
+def _bare_format(node: Node) -> JsonObject:
     match node:
         case SequenceOf(elements) | OneOf(elements):
             name = "sequence" if isinstance(node, SequenceOf) else "or"
@@ -233,6 +249,14 @@ def _leaf_expression(node: Leaf, ends: tuple[str, ...]) -> Expression:
 
 def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
     """``ends``: what the nearest enclosing tag ends with."""
+    return _marked(node, _unmarked(node, ends))
+
+
+def _marked(node: Node, expression: Expression, lead: bytes = b"") -> Expression:
+    return expression if node.capture is None else Marked(node.capture, expression, len(lead))
+
+
+def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
     match node:
         case SequenceOf(elements):
             return Sequence(tuple(_expression(element, ends) for element in elements))
@@ -284,7 +308,8 @@ def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
 
 
 def _after_trigger(tag: Tag, trigger: str) -> Expression:
-    return Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
+    rest = Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
+    return _marked(tag, rest, trigger.encode())
 
 
 def _after_begin(tag: Tag) -> Expression:

@@ -37,6 +37,11 @@ TAG_JSON = {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end
 
 NODES = [
     (ConstString(value=""), {"type": "const_string", "value": ""}),
+    (ConstString(value="x", capture="é"), {"type": "const_string", "value": "x", "capture": "é"}),
+    (
+        Tag(begin="<", content=AnyText(capture="in"), end=">", capture="out"),
+        {"type": "tag", "begin": "<", "content": {"type": "any_text", "capture": "in"}, "end": ">", "capture": "out"},
+    ),
     (JsonSchema(json_schema=True), {"type": "json_schema", "json_schema": True}),
     (JsonSchema(json_schema={"type": "null"}), {"type": "json_schema", "json_schema": {"type": "null"}}),
     (Regex(pattern="é+"), {"type": "regex", "pattern": "é+"}),
