@@ -32,6 +32,7 @@ fsm *json_other_string_automaton(builder *b, expr *taken);
  * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY. */
 int json_layout(const ste_options *options);
 static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0; }
+static inline int layout_with_any_order(int layout) { return layout | 1 << 20; }
 
 /* What stands between JSON tokens. */
 typedef struct json_spaces {

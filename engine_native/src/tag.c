@@ -380,28 +380,29 @@ static expr *tags_with_separator(tagger *t, const json *at) {
 /* ---- the other formats ---- */
 
 /* The rule of a schema inside the tag, by its text; see names.c. */
-static expr *schema_rule(tagger *t, const json *schema) {
+static expr *schema_rule(tagger *t, const json *schema, bool any_order) {
     const char *text = t->text + schema->offset;
     size_t n = schema->end - schema->offset;
-    expr *known = expr_named(t->b, text, n, t->whitespace);
+    int layout = any_order ? layout_with_any_order(t->whitespace) : t->whitespace;
+    expr *known = expr_named(t->b, text, n, layout);
     if (known != NULL) return known;
     json_expand(t->b->w, t->text, schema);
-    if (!layout_any_order(t->whitespace) && schema_plain(schema)) return expr_to_name(t->b, text, n, t->whitespace);
-    expr *made = schema_expr(t->schemas, schema);
+    if (!layout_any_order(layout) && schema_plain(schema)) return expr_to_name(t->b, text, n, layout);
+    schema_context *context = layout == t->whitespace ? t->schemas : schema_context_new(t->b, layout);
+    expr *made = schema_expr(context, schema);
     assert(made->kind == EXPR_RULE);
-    vec_push(&t->b->w->mem, &t->b->texts, (text_rule){made->u.id, schema, text, n, t->whitespace});
+    vec_push(&t->b->w->mem, &t->b->texts, (text_rule){made->u.id, schema, text, n, layout});
     return made;
 }
 
 static expr *json_schema(tagger *t, const json *at) {
-    const json *style = json_get(at, "style"), *order = json_get(at, "any_order"), *excludes = json_get(at, "excludes");
+    const json *style = json_get(at, "style"), *excludes = json_get(at, "excludes");
     unsupported_unless(t, at, "style", style == NULL || json_is_text(style, "json"));
-    unsupported_unless(t, at, "any_order", order == NULL || order->kind == JSON_FALSE);
     unsupported_unless(t, at, "max_whitespace_cnt", absent_or_null(at, "max_whitespace_cnt"));
     unsupported_unless(t, at, "excludes", excludes == NULL || (excludes->kind == JSON_ARRAY && excludes->n == 0));
     const json *schema = field(t, at, "json_schema");
     if (schema->kind != JSON_RAW && !json_is_bool(schema)) bad(t, schema, "json_schema must be an object or a boolean");
-    return schema_rule(t, schema);
+    return schema_rule(t, schema, flag_field(t, at, "any_order"));
 }
 
 static expr *elements(tagger *t, const json *at, ends outer, bool choice) {
@@ -468,7 +469,7 @@ static expr *legacy(tagger *t, const json *at) {
         const json *schema = field(t, one, "schema");
         if (schema->kind != JSON_RAW && !json_is_bool(schema)) bad(t, schema, "schema must be an object or a boolean");
         const json *end = text_field(t, one, "end");
-        tags[i] = (tag_parts){one, text_field(t, one, "begin"), end, schema_rule(t, schema), literal(t, end)};
+        tags[i] = (tag_parts){one, text_field(t, one, "begin"), end, schema_rule(t, schema, false), literal(t, end)};
     }
     return triggered(t, triggers, tags, list->n, (ends){0}, false, false);
 }

@@ -134,3 +134,14 @@ def test_token_budget_for_any_order_is_refused_and_changes_nothing() -> None:
     with pytest.raises(UnsupportedSchemaError, match="any order"):
         matcher.set_token_budget(100)
     assert matcher.accept_bytes(b"{}")
+
+
+def test_any_order_in_a_structural_tag() -> None:
+    schema = {"type": "object", "properties": {k: {"type": "null"} for k in "abcd"}, "required": ["d"]}
+    content = {"type": "json_schema", "json_schema": schema, "any_order": True}
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<", "content": content, "end": ">"}}
+    grammar = Compiler(byte_vocabulary()).compile_structural_tag(tag)
+
+    assert accepts(Matcher(grammar), '<{"c": null, "d": null, "a": null}>')
+    assert not accepts(Matcher(grammar), '<{"c": null, "d": null, "c": null}>')
+    assert not accepts(Matcher(grammar), '<{"c": null}>')
