@@ -98,6 +98,8 @@ class JsonSchema(_Format):
 
     type: Literal["json_schema"] = "json_schema"
     json_schema: Schema
+    any_order: StrictBool = False
+    """Object keys in any order instead of the declared one."""
 
 
 class Regex(_Format):

@@ -44,6 +44,10 @@ NODES = [
     ),
     (JsonSchema(json_schema=True), {"type": "json_schema", "json_schema": True}),
     (JsonSchema(json_schema={"type": "null"}), {"type": "json_schema", "json_schema": {"type": "null"}}),
+    (
+        JsonSchema(json_schema=True, any_order=True),
+        {"type": "json_schema", "json_schema": True, "any_order": True},
+    ),
     (Regex(pattern="é+"), {"type": "regex", "pattern": "é+"}),
     (AnyText(excludes=("x",)), {"type": "any_text", "excludes": ["x"]}),
     (Token(token="<s>"), {"type": "token", "token": "<s>"}),
