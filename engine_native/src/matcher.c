@@ -606,6 +606,20 @@ typedef struct draft_node {
     bool terminated;
 } draft_node;
 
+/* Is every node but the root mentioned at most once, and the root never?  Then what the root leads to is a tree. */
+static bool is_tree(const int64_t *first_child, const int64_t *next_sibling, uint32_t n, uint8_t *mentioned) {
+    mentioned[0] = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t to[2] = {first_child[i], next_sibling[i]};
+        for (int k = 0; k < 2; k++) {
+            if (to[k] == -1) continue;
+            if (mentioned[to[k]]) return false;
+            mentioned[to[k]] = 1;
+        }
+    }
+    return true;
+}
+
 int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const int64_t *first_child,
                                     const int64_t *next_sibling, uint32_t n_nodes, uint32_t *bitmask,
                                     uint32_t n_words) {
@@ -620,14 +634,14 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
     uint32_t depth = 0;
     draft_node *nodes = store_alloc(s, n_nodes * sizeof *nodes);
     uint32_t *stack = store_alloc(s, n_nodes * sizeof *stack);
-    uint8_t *seen = store_alloc(s, n_nodes);
-    if (nodes == NULL || stack == NULL || seen == NULL) {
+    uint8_t *mentioned = store_alloc(s, n_nodes);
+    if (nodes == NULL || stack == NULL || mentioned == NULL)
         code = STE_ERR_NO_MEMORY;
-        goto done;
-    }
+    else if (!is_tree(first_child, next_sibling, n_nodes, mentioned))
+        code = STE_ERR_ARGUMENT;
+    if (code != STE_OK) goto done;
     memset(bitmask, 0, (size_t)n_nodes * n_words * sizeof *bitmask);
     nodes[0] = (draft_node){current(m), 0, m->terminated};
-    seen[0] = 1;
     stack[depth++] = 0;
     while (depth > 0) {
         uint32_t i = stack[--depth];
@@ -638,11 +652,6 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
         }
         valid++;
         for (int64_t c = first_child[i]; c != -1; c = next_sibling[c]) {
-            if (seen[c]) { /* not a tree */
-                code = STE_ERR_ARGUMENT;
-                goto done;
-            }
-            seen[c] = 1;
             if (nodes[i].terminated || tokens[c] < 0 || tokens[c] >= (int64_t)s->vocab->size) continue;
             outcome o = step_within(m, nodes[i].at, (uint32_t)tokens[c], nodes[i].depth);
             if (settle(m, o.code) < 0) {
@@ -657,7 +666,7 @@ int64_t ste_matcher_fill_draft_tree(ste_matcher *m, const int64_t *tokens, const
 done:
     store_free(s, nodes, n_nodes * sizeof *nodes);
     store_free(s, stack, n_nodes * sizeof *stack);
-    store_free(s, seen, n_nodes);
+    store_free(s, mentioned, n_nodes);
     leave(m, true);
     return code < 0 ? code : valid;
 }

@@ -282,3 +282,16 @@ def test_threads_with_matchers_over_one_compiler_give_the_masks_of_one_thread() 
             thread.join(120)
         assert len(results) == 80
         assert all(result == expected for result in results)
+
+
+@pytest.mark.parametrize(
+    ("first_child", "next_sibling"),
+    [([1, 1, -1], [-1, -1, -1]), ([1, -1, -1], [-1, 2, 1]), ([1, 0, -1], [-1, -1, -1]), ([1, -1, -1], [2, 2, -1])],
+)
+def test_draft_tree_that_is_no_tree_raises_and_writes_nothing(first_child: list[int], next_sibling: list[int]) -> None:
+    matcher = Matcher(compiler().compile_regex("[ab]*"))
+    bitmask = np.full((3, (matcher.vocab_size + 31) // 32), 0x5A5A5A5A, dtype=np.int32)
+
+    with pytest.raises(ValueError, match="tree|range"):
+        matcher.fill_draft_tree([97, 97, 98], first_child, next_sibling, bitmask)
+    assert (bitmask == 0x5A5A5A5A).all()
