@@ -69,7 +69,7 @@ typedef struct walker {
     bool refused;
     place *path;
     uint32_t depth; /* deepest */
-    const leavers *leavers; /* of the last loop, and the classes of its place */
+    const loop *last;       /* loop, and the classes of its place */
     uint64_t leaving;
     struct {
         set *at;
@@ -130,8 +130,8 @@ static bool arrive(walker *w, place *p) {
     if (!l->is_loop || !l->stays) return true;
     p->loop = l;
     p->home = p->at;
-    if (w->leavers != l->leavers) w->leaving = leavers_classes(&l->ascii, l->utf8);
-    w->leavers = l->leavers;
+    if (w->last != l) w->leaving = leavers_classes(&l->ascii, l->utf8);
+    w->last = l;
     p->leaving = w->leaving;
     return true;
 }
@@ -145,9 +145,10 @@ static bool walk_bytes(walker *w) {
     if (!arrive(w, &p)) return false;
     if (p.loop != NULL && w->words != NULL) {
         uint64_t need;
+        const leavers *l = loop_leavers(w->s, p.loop);
         if (!need_recently(w, w->start, &need)) return false;
-        if (need <= w->left) loop_tokens(w->s, p.loop, UINT64_MAX, w->words);
-        p.settled = true;
+        if (l != NULL && need <= w->left) loop_tokens(w->s, l, UINT64_MAX, w->words);
+        p.settled = l != NULL;
     }
     for (;;) {
         while (i == p.end && depth > 0) p = w->path[--depth];

@@ -19,6 +19,13 @@
 /* Past this many, loops are walked in the whole trie. */
 #define MOST_LEAVERS 64
 
+void json_characters(byteset *ascii) {
+    memset(ascii, 0, sizeof *ascii);
+    byteset_add_range(ascii, 0x20, '"' - 1);
+    byteset_add_range(ascii, '"' + 1, '\\' - 1);
+    byteset_add_range(ascii, '\\' + 1, 0x7F);
+}
+
 uint64_t leavers_classes(const byteset *ascii, bool utf8) {
     uint64_t classes = CLASS_NOT_WHOLE;
     for (uint32_t byte = 0; byte < 256; byte++)

@@ -91,8 +91,7 @@ static bool find_loop(use *u, set *at, loop *l) {
     l->utf8 = utf8 == 1;
     l->stays = home == at;
     l->exits = (home->flags & SET_EXITS) != 0;
-    l->leavers = vocab_leavers(u->s->vocab, &l->ascii, l->utf8);
-    l->is_loop = l->leavers != NULL;
+    l->is_loop = true;
     return true;
 }
 
@@ -115,10 +114,12 @@ const loop *set_loop(use *u, set *at) {
     return known;
 }
 
-void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words) {
+const leavers *loop_leavers(store *s, const loop *l) { return vocab_leavers(s->vocab, &l->ascii, l->utf8); }
+
+void loop_tokens(const store *s, const leavers *l, uint64_t most, uint32_t *words) {
     const token_index *x = &s->vocab->index;
     uint32_t n = s->vocab->words;
-    memcpy(words, l->leavers->staying, n * sizeof *words);
+    memcpy(words, l->staying, n * sizeof *words);
     for (uint32_t i = 0; most < SHORT_CHARS && i < n; i++) words[i] &= x->up_to[most][i];
     for (uint32_t i = 0; most >= SHORT_CHARS && i < x->n_longer && x->longer_chars[i] > most; i++)
         bit_clear(words, x->longer[i]);

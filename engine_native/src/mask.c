@@ -216,10 +216,12 @@ static bool walk_leavers(walker *w, const leavers *l, set *from) {
 
 /* The tokens of a loop in its own context: word operations, then the rest. */
 static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
+    const leavers *leaving = loop_leavers(w->s, l);
+    if (leaving == NULL) return walk_root(w, at);
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
-    loop_tokens(w->s, l, most, w->words);
-    return walk_leavers(w, l->leavers, at);
+    loop_tokens(w->s, leaving, most, w->words);
+    return walk_leavers(w, leaving, at);
 }
 
 static bool add_token_edges(walker *w, const state *st) {
@@ -427,6 +429,9 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
 }
 
 static bool fill_local(set *at, const state *st, walker *w) {
+    int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
+    if (total < 0) return false;
+    if (total == 1) return fill_loop(at, &w->s->json, UINT64_MAX, w);
     const loop *l = set_loop(w->u, at);
     if (l == NULL) return false;
     byteset differ;

@@ -363,7 +363,11 @@ static void find_ahead(rule *r) {
     }
 }
 
-void rule_free(store *s, rule *r) { store_free(s, r, r->memory); }
+void rule_free(store *s, rule *r) {
+    uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
+    if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
+    store_free(s, r, r->memory);
+}
 
 static bool create(interner *in) {
     uint32_t n = in->members.n, made = 0;

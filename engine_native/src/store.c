@@ -65,6 +65,8 @@ store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits) {
     s->limits = *limits;
     atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
+    json_characters(&s->json.ascii);
+    s->json.utf8 = s->json.is_loop = true;
     s->closure = closure_new(s);
     s->bottom = store_alloc(s, sizeof(set));
     s->top = store_alloc(s, sizeof(set));

@@ -107,6 +107,7 @@ struct rule {
     rule_edge *rules;
     token_edge *tokens;
     once_edge *onces;
+    _Atomic(uint32_t *) total; /* a bit per state (total.c) */
     /* Scratch of one closure, valid if stamp is the closure's number; under `grow`. */
     uint64_t stamp;
     uint32_t waiters;    /* head of a list in the closure, + 1 */
@@ -168,7 +169,6 @@ typedef struct loop {
     bool exits;      /* the rule under top is complete there */
     bool utf8;       /* every character beyond ASCII is one */
     byteset ascii;   /* ASCII bytes that are */
-    const leavers *leavers; /* the tokens that the loop does not settle; NULL: not known, it is of no use */
 } loop;
 
 struct set {
@@ -231,6 +231,7 @@ struct store {
     measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
+    loop json;                 /* the plain characters of JSON strings */
 };
 
 /* One user of sets: what it may still make of them, and why a call failed. */
@@ -308,8 +309,13 @@ void row_release(store *s, row *r);               /* under grow or the gate's wr
 
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
+/* The tokens that the loop does not settle; NULL: they are not known, it is of no use. */
+const leavers *loop_leavers(store *s, const loop *l);
 /* Tokens made of the loop's characters, at most `most` of them. */
-void loop_tokens(const store *s, const loop *l, uint64_t most, uint32_t *words);
+void loop_tokens(const store *s, const leavers *l, uint64_t most, uint32_t *words);
+
+/* total.c: 1 if any text of a JSON string's plain characters may follow st; 0; or negative. */
+int state_is_total(store *s, const state *st);
 
 /* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
 row *mask_row(use *u, set *at);

@@ -186,10 +186,8 @@ int ste_vocab_new_with(const ste_allocator *allocator, const uint8_t *bytes, con
         code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
         goto failed;
     }
-    byteset json = {0}; /* what every grammar with JSON in it will ask for: the inside of a string */
-    byteset_add_range(&json, 0x20, 0x7F);
-    json.w[0] &= ~(UINT64_C(1) << '"');
-    json.w[1] &= ~(UINT64_C(1) << ('\\' - 64));
+    byteset json; /* what every grammar with JSON in it will ask for */
+    json_characters(&json);
     if (vocab_leavers(v, &json, true) == NULL) {
         code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
         goto failed;

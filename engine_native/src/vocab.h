@@ -70,5 +70,7 @@ const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8);
 /* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
 uint64_t leavers_classes(const byteset *ascii, bool utf8);
 void leavers_free(ste_vocab *v);
+/* The ASCII characters that stand for themselves inside a JSON string. */
+void json_characters(byteset *ascii);
 
 #endif

@@ -292,6 +292,6 @@ def test_draft_tree_that_is_no_tree_raises_and_writes_nothing(first_child: list[
     matcher = Matcher(compiler().compile_regex("[ab]*"))
     bitmask = np.full((3, (matcher.vocab_size + 31) // 32), 0x5A5A5A5A, dtype=np.int32)
 
-    with pytest.raises(ValueError, match="tree|range"):
+    with pytest.raises(ValueError, match=r"tree|range"):
         matcher.fill_draft_tree([97, 97, 98], first_child, next_sibling, bitmask)
     assert (bitmask == 0x5A5A5A5A).all()

@@ -48,6 +48,23 @@ def _grammars(compiler: Compiler) -> dict[str, Grammar]:
         "short string": schema({"type": "string", "maxLength": 5}),
         "long string": schema({"type": "string", "minLength": 40, "maxLength": 4000}),
         "open object": schema({"type": "object", "properties": {"name": {"type": "string"}, "näme": True}}),
+        "string of few": schema({"type": "string", "minLength": 1, "maxLength": 3}),
+        "search": schema({"type": "string", "pattern": "[0-9a-f]{3}-x"}),
+        "search not at the start": schema({"type": "string", "pattern": "a", "not": {"pattern": "^a"}}),
+        "searched keys": schema(
+            {"type": "object", "patternProperties": {"^x-": {"type": "null"}, "e": {"type": "string"}}}
+        ),
+        "eager keys": schema(
+            {"type": "object", "properties": {key: {"type": "string"} for key in ("e", "ee", "Q", "7up")}}
+        ),
+        "any order": schema(
+            {
+                "type": "object",
+                "properties": {k: {"type": "null"} for k in ("a", "ab", "b", "name", "e")},
+                "required": ["b"],
+            },
+            property_order="any",
+        ),
         "nested": schema({"type": "array", "items": {"type": ["string", "null"], "minLength": 2}, "maxItems": 3}),
         "tag": compiler.compile_structural_tag(_TAG),
         "text until": compiler.compile_structural_tag(
