@@ -486,7 +486,7 @@ static int write_row(ste_matcher *m, set *at, uint64_t ahead, bool terminated, u
         code = write_stops(m, at, words);
     }
     if (code != STE_OK) return settle(m, code) < 0 ? code : only_stops(m, words);
-    return r != NULL && !row_is_few(r) && all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
+    return all_set(words, s->vocab->size) ? 0 : 1; /* stops at the first word with a gap */
 }
 
 int ste_matcher_fill(ste_matcher *m, uint32_t *words, uint32_t n_words) {

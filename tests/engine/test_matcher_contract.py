@@ -14,6 +14,7 @@ from engine_native import (
     Matcher,
     Vocabulary,
     accept_token_batch,
+    allocate_bitmask,
     fill_bitmask_batch,
 )
 from tests.engine.vocabularies import SPECIAL, STOP, accepts, byte_vocabulary, compiler
@@ -295,3 +296,9 @@ def test_draft_tree_that_is_no_tree_raises_and_writes_nothing(first_child: list[
     with pytest.raises(ValueError, match=r"tree|range"):
         matcher.fill_draft_tree([97, 97, 98], first_child, next_sibling, bitmask)
     assert (bitmask == 0x5A5A5A5A).all()
+
+
+def test_fill_says_that_nothing_is_forbidden_in_a_vocabulary_of_one() -> None:
+    grammar = Compiler(Vocabulary([b"a"], special_token_ids=[0], stop_token_ids=[0])).compile_ebnf('root ::= ""')
+
+    assert Matcher(grammar).fill_bitmask(allocate_bitmask(1, 1)[0]) is False
