@@ -1,6 +1,6 @@
 /* fuzz_compile.c - any bytes as any kind of grammar text: an error with a code, or a grammar that works.
  *
- * The first byte chooses the kind and the whitespace, the rest is the text. */
+ * The first byte chooses the kind and the layout of JSON, the rest is the text. */
 #include "../tests/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,7 +41,7 @@ static void walk(ste_matcher *m, const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
-    ste_options options = {.whitespace = data[0] / 8 % 3};
+    ste_options options = {.whitespace = data[0] / 8 % 4, .property_order = data[0] / 32 % 2, .spaces = {1, 2, 0, 1}};
     ste_grammar *g = NULL;
     ste_error err;
     int code = ste_compile(compiler(), data[0] % 5, (const char *)data + 1, size - 1, &options, &g, &err);
