@@ -2,7 +2,7 @@
 # Fuzz the engine under AddressSanitizer and UBSan.
 #
 #   scripts/fuzz.sh TARGET MINUTES   run fuzz_compile, fuzz_vocab or fuzz_matcher; an input that fails is kept in build/fuzz
-#   scripts/fuzz.sh TARGET merge     put the smallest inputs of all runs with the same coverage into engine_native/fuzz/corpus
+#   scripts/fuzz.sh TARGET merge     add to engine_native/fuzz/corpus the 50 inputs of all runs that cover most together
 #
 # Needs clang with libFuzzer (Debian: clang-19 and libclang-rt-19-dev; CLANG names another). Without one, MINUTES of
 # mutations that nothing guides.
@@ -30,9 +30,8 @@ length=$([ "$target" = fuzz_matcher ] && echo 400 || echo 2000)
 if [ "$work" = merge ]; then
     rm -rf merged
     mkdir merged
-    "./$target" -merge=1 -max_len="$length" merged "../../$seeds" "inputs/$target" 2>&1 | tail -1
-    rm -f "../../$seeds"/*
-    cp merged/* "../../$seeds"
+    "./$target" -set_cover_merge=1 -max_len="$length" merged "inputs/$target" 2>&1 | tail -1
+    ls -tr merged | head -50 | while read -r name; do cp "merged/$name" "../../$seeds/${name:0:12}"; done # written greediest first
 else
     "./$target" -max_total_time=$((work * 60)) -max_len="$length" -len_control=20 -timeout=30 -rss_limit_mb=4096 \
         -print_final_stats=1 "inputs/$target" "../../$seeds"

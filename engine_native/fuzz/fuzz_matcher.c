@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_WORDS = (MOST_TOKENS + 900 + 31) / 32, MOST_STEPS = 24, MOST_STEP_BYTES = 8, MOST_OPERATIONS = 48, N_SEQUENCES = 3,
+enum { MOST_WORDS = (MOST_TOKENS + 900 + 31) / 32, MOST_STEPS = 24, MOST_STEP_BYTES = 24, MOST_OPERATIONS = 48, N_SEQUENCES = 3,
        N_GRAMMARS = 2, N_COMPILERS = 2, NODES = 6, MOST_FORKS = 8 };
 
 typedef struct step {
@@ -378,11 +378,21 @@ static void accept_allowed(bench *b) {
 }
 
 static void accept_drawn_bytes(bench *b) {
-    step e = {.n = tape_below(&b->tape, MOST_STEP_BYTES)};
+    step e = {.n = tape_below(&b->tape, 8)};
     for (uint32_t i = 0; i < e.n; i++) {
         uint32_t c = tape_byte(&b->tape);
         e.bytes[i] = b->tokens.offsets[b->tokens.n] == 0 ? (uint8_t)c : b->tokens.bytes[c % b->tokens.offsets[b->tokens.n]];
     }
+    accept(b, &e);
+}
+
+/* The text of an allowed token, again and again. */
+static void accept_repeated(bench *b) {
+    uint32_t row[MOST_WORDS];
+    REQUIRE(fill(b, b->now->m[0], row) >= 0);
+    uint32_t token = draw_allowed(b, row), length = token < b->tokens.n ? token_length(&b->tokens, token) : 0;
+    step e = {0};
+    for (; length != 0 && e.n + length <= MOST_STEP_BYTES; e.n += length) memcpy(e.bytes + e.n, token_text(&b->tokens, token), length);
     accept(b, &e);
 }
 
@@ -655,6 +665,9 @@ static void operate(bench *b) {
         b->now = &b->sequences[tape_below(&b->tape, N_SEQUENCES)];
         if (b->now->m[0] == NULL) open_sequence(b, b->now, tape_below(&b->tape, N_GRAMMARS));
         break;
+    case 16:
+        accept_repeated(b);
+        break;
     default:
         accept_allowed(b);
         break;
@@ -663,7 +676,8 @@ static void operate(bench *b) {
 
 /* Compile what is on the page; false if it is refused. */
 static bool compile(bench *b, uint32_t g, const ste_options *options) {
-    static const int kinds[] = {STE_KIND_EBNF, STE_KIND_REGEX, STE_KIND_CHOICE, STE_KIND_STRUCTURAL_TAG, STE_KIND_JSON_SCHEMA};
+    static const int kinds[] = {STE_KIND_EBNF, STE_KIND_REGEX, STE_KIND_CHOICE, STE_KIND_STRUCTURAL_TAG, STE_KIND_JSON_SCHEMA,
+                                STE_KIND_STRUCTURAL_TAG};
     int codes[N_COMPILERS], failing, outcome;
     ste_error err;
     for (int c = 0; c < N_COMPILERS; c++) {
@@ -679,16 +693,18 @@ static bool compile(bench *b, uint32_t g, const ste_options *options) {
 }
 
 static bool grow_grammars(bench *b) {
-    enum { SCHEMA = SPELL_TAG + 1 };
-    static const int drawn[] = {SPELL_EBNF, SPELL_TAG, SCHEMA, SPELL_REGEX, SPELL_EBNF, SPELL_TAG, SPELL_EBNF, SPELL_CHOICE};
+    enum { SCHEMA = SPELL_TAG + 1, SCHEMA_TAG };
+    static const int drawn[] = {SPELL_EBNF, SPELL_TAG, SCHEMA, SPELL_REGEX, SPELL_EBNF, SPELL_TAG, SCHEMA_TAG, SPELL_CHOICE};
     uint32_t style = tape_byte(&b->tape);
     b->kind = drawn[style % 8];
-    b->judged = b->kind != SCHEMA;
-    ste_options options = {.whitespace = (int)(style / 8 % 3)};
+    b->judged = b->kind < SCHEMA;
+    ste_options options = {.whitespace = (int)(style / 8 % 4), .property_order = (int)(style / 32 % 2), .spaces = {0, 1, 1, 0}};
     for (uint32_t g = 0; g < N_GRAMMARS; g++) {
         b->page.n = 0;
         if (b->kind == SCHEMA) {
             schema_spell(&b->tape, &b->page);
+        } else if (b->kind == SCHEMA_TAG) {
+            schema_tag_spell(&b->tape, &b->page);
         } else if (b->kind == SPELL_EBNF && g > 0) { /* the same rules from another one: all of them are shared */
             uint32_t rule = tape_below(&b->tape, b->small[0].n_rules);
             b->small[g] = b->small[0];

@@ -167,7 +167,7 @@ static uint32_t grow_parts(grower *w, node_kind kind, uint32_t depth) {
 
 static uint32_t grow_repeat(grower *w, uint32_t depth) {
     static const uint32_t counts[][2] = {{0, WITHOUT_END}, {1, WITHOUT_END}, {0, 1}, {2, 3}, {0, 2}, {3, WITHOUT_END}, {4, 90}, {20, 70},
-                                         {1, 3}, {0, 40}, {0, 0}, {5, 200}};
+                                         {1, 3}, {0, 40}, {0, 0}, {5, 200}, {0, 33}, {30, 36}, {33, 33}, {30, WITHOUT_END}};
     uint32_t shape = tape_byte(w->t), body = shape % 2 == 0 ? grow_class(w) : grow(w, depth);
     uint32_t of = shape / 2 % (sizeof counts / sizeof *counts), number = add_node(w, NODE_REPEAT);
     node *e = &w->g->nodes[number];
@@ -289,9 +289,8 @@ static bool is_productive(const small_grammar *g, const node *e) {
     case NODE_LITERAL:
     case NODE_TEXT:
         return true;
-    case NODE_CLASS: /* the bounds of ranges are characters */
-        for (uint32_t k = 0; k < e->n; k++) all = all && !(e->ranges[k].lo == 0 && e->ranges[k].hi == 0x10FFFF);
-        return all || !e->negated;
+    case NODE_CLASS:
+        return class_matches(e);
     case NODE_REPEAT:
         return e->min == 0 || g->nodes[e->parts[0]].productive;
     case NODE_RULE:

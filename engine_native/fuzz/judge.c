@@ -100,6 +100,8 @@ static bool class_meets(const node *e, uint32_t lo, uint32_t hi) {
     return false;
 }
 
+bool class_matches(const node *e) { return class_meets(e, 0, 0x10FFFF); }
+
 /* Bytes of a character that begins with this one; 0: none does (RFC 3629). */
 static uint32_t utf8_length(symbol first) {
     return first >= 0xF5 ? 0 : first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;

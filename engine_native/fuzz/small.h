@@ -105,16 +105,19 @@ typedef struct page {
 
 void page_print(page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void grammar_spell(const small_grammar *g, spelling how, page *out);
-/* A JSON Schema, straight from the tape. */
+/* A JSON Schema, straight from the tape; or a structural tag with schemas in it. */
 void schema_spell(tape *t, page *out);
+void schema_tag_spell(tape *t, page *out);
 
 /* ---- judge.c ---- */
 
-enum { MOST_SYMBOLS = 40 };
+enum { MOST_SYMBOLS = 56 };
 typedef struct verdict {
     bool whole; /* the grammar matches the text */
     bool open;  /* it matches some text that begins like this one */
 } verdict;
+/* Is there a character in this class? */
+bool class_matches(const node *e);
 /* n <= MOST_SYMBOLS. */
 verdict judge(const small_grammar *g, const symbol *text, uint32_t n);
 

@@ -286,3 +286,17 @@ static void schema(tape *t, uint32_t depth, page *out) {
 }
 
 void schema_spell(tape *t, page *out) { schema(t, 3, out); }
+
+void schema_tag_spell(tape *t, page *out) {
+    uint32_t shape = tape_byte(t);
+    page_print(out, "{\"format\":{\"type\":\"%s\"", shape % 2 == 0 ? "tags_with_separator" : "triggered_tags");
+    page_print(out, shape % 2 == 0 ? ",\"separator\":\"%s\"" : ",\"triggers\":[\"%s\"]", shape % 4 < 2 ? "<|a|>" : "a");
+    page_print(out, ",\"tags\":[");
+    for (uint32_t k = 0; k < 1 + shape / 4 % 2; k++) {
+        page_print(out, "%s{\"begin\":\"%s%u\",\"content\":{\"type\":\"json_schema\",\"json_schema\":", k == 0 ? "" : ",",
+                   shape % 4 < 2 ? "<|a|>" : "a", k);
+        schema(t, 2, out);
+        page_print(out, "},\"end\":\"%s\"}", shape / 8 % 2 == 0 ? "</s>" : "b");
+    }
+    page_print(out, "]}}");
+}
