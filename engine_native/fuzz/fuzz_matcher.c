@@ -528,6 +528,24 @@ static bool one_byte(bench *b, ste_matcher *m, uint8_t *byte) {
     return count == 1;
 }
 
+/* Up to a special one the tokens spell the bytes, and each is the longest there is, whatever comes after the bytes.
+ * cut: there may be more bytes; closed: no more bytes can come. */
+static void check_forced_tokens(bench *b, const uint32_t *tokens, uint32_t n_tokens, const uint8_t *bytes, uint32_t n, bool cut,
+                                bool closed) {
+    const small_vocab *v = &b->tokens;
+    for (uint32_t i = 0, at = 0; i < n_tokens && !v->is_special[tokens[i]]; i++) {
+        uint32_t length = token_length(v, tokens[i]), left = n - at;
+        if (cut && length >= left) return;
+        REQUIRE(length <= left && memcmp(token_text(v, tokens[i]), bytes + at, length) == 0);
+        for (uint32_t t = 0; t < v->n; t++) {
+            uint32_t other = token_length(v, t), common = other < left ? other : left;
+            if (v->is_special[t] || other <= length || memcmp(token_text(v, t), bytes + at, common) != 0) continue;
+            REQUIRE(other > left && (closed || cut));
+        }
+        at += length;
+    }
+}
+
 static void forced(bench *b) {
     enum { MOST = 24 };
     sequence *s = b->now;
@@ -543,10 +561,6 @@ static void forced(bench *b) {
     REQUIRE(n_bytes[0] == n_bytes[1] && memcmp(bytes[0], bytes[1], (size_t)n_bytes[0]) == 0);
     REQUIRE(n_tokens[0] == n_tokens[1] && memcmp(tokens[0], tokens[1], (size_t)n_tokens[0] * sizeof **tokens) == 0);
     REQUIRE(validate(b, s->m[0], tokens[0], (uint32_t)n_tokens[0]) == n_tokens[0]);
-    uint32_t at = 0; /* the tokens spell the bytes, up to a special one */
-    for (int64_t i = 0; i < n_tokens[0] && !b->tokens.is_special[tokens[0][i]]; i++)
-        for (uint32_t k = 0; k < token_length(&b->tokens, tokens[0][i]) && at < n_bytes[0]; k++)
-            REQUIRE(token_text(&b->tokens, tokens[0][i])[k] == bytes[0][at++]);
     if (s->terminated) {
         REQUIRE(n_bytes[0] == 0 && n_tokens[0] == 0);
         return;
@@ -556,7 +570,10 @@ static void forced(bench *b) {
         REQUIRE(one_byte(b, copy, &byte) && byte == bytes[0][i]);
         REQUIRE(accept_bytes(b, copy, &byte, 1) == 1);
     }
+    bool closed = true;
+    for (uint32_t c = 0; c < 256 && closed; c++) closed = accept_bytes(b, copy, &(uint8_t){(uint8_t)c}, 1) == 0;
     release(b, copy);
+    check_forced_tokens(b, tokens[0], (uint32_t)n_tokens[0], bytes[0], (uint32_t)n_bytes[0], n_bytes[0] == MOST, closed);
 }
 
 /* ---- budgets ---- */
