@@ -145,7 +145,8 @@ void fsm_index(fsm *f) {
         for (uint32_t s = 0; s < n; s++) first[s + 1] = first[s + 2];
     }
     f->first = first;
-    for (uint32_t s = 0; s < n; s++) fsm_sort_edges(&f->w->mem, f->edges.at + first[s], first[s + 1] - first[s]);
+    for (uint32_t s = 0; s < n && f->edges.n != 0; s++)
+        fsm_sort_edges(&f->w->mem, f->edges.at + first[s], first[s + 1] - first[s]);
 }
 
 /* ---- subset construction ---- */

@@ -223,7 +223,7 @@ static void read_members(reader *r, json *out, char close) {
     r->depth--;
     out->kind = close == '}' ? JSON_OBJECT : JSON_ARRAY;
     out->n = r->pending.n - base;
-    out->u.items = arena_copy(&r->w->mem, r->pending.at + base, out->n * sizeof(json));
+    out->u.items = arena_copy(&r->w->mem, out->n == 0 ? NULL : r->pending.at + base, out->n * sizeof(json));
     r->pending.n = base;
 }
 

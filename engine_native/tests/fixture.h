@@ -26,7 +26,7 @@ typedef struct counting_allocator {
     long fail_at; /* -1: never */
 } counting_allocator;
 
-static void *counting_resize(void *ctx, void *p, size_t old_size, size_t new_size) {
+static inline void *counting_resize(void *ctx, void *p, size_t old_size, size_t new_size) {
     counting_allocator *c = ctx;
     if (new_size == 0) {
         c->live_blocks -= p != NULL;
@@ -43,7 +43,7 @@ static void *counting_resize(void *ctx, void *p, size_t old_size, size_t new_siz
     return q;
 }
 
-static int fixture_vocab(const ste_allocator *allocator, ste_vocab **out, ste_error *err) {
+static inline int fixture_vocab(const ste_allocator *allocator, ste_vocab **out, ste_error *err) {
     static const char *const words[] = {"{\"", "true", "\"}", "ab", "<|x|>", "</s>"};
     uint8_t bytes[512];
     uint64_t offsets[N_TOKENS + 1];
