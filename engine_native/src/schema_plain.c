@@ -1,8 +1,8 @@
 /* schema_plain.c - which schemas are sure to give a rule, without building it.
  *
  * A plain schema says only: types, properties, required, additionalProperties,
- * items, enums of scalars, counts and bounds that obviously leave something;
- * each of them well-formed.  Nothing in it can be refused, no value of it is
+ * items, enums of scalars, counts and bounds that obviously leave something, or
+ * anyOf and nothing beside it; each of them well-formed.  Nothing in it can be refused, no value of it is
  * impossible, and its automaton is about as long as its text.  The answer "no"
  * costs nothing but the build at once; "yes" must be right. */
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *const harmless[] = {"title", "description", "default", "examp
 
 /* Keywords with a meaning, in some draft, that this file does not judge. */
 static const char *const meaningful[] = {
-    "$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema",
+    "$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor",
     "$vocabulary", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const", "format",
     "pattern", "patternProperties", "propertyNames", "minProperties", "maxProperties", "dependentRequired",
     "dependentSchemas", "dependencies", "prefixItems", "additionalItems", "contains", "minContains", "maxContains",
@@ -123,6 +123,20 @@ static bool plain_bounds(const json *schema) {
     return value[0] + 1 <= value[1];
 }
 
+/* The dialects agree about plain keywords. */
+static bool plain_dialect(const json *at) {
+    return at->kind == JSON_STRING && strstr(at->u.text, "json-schema.org/") != NULL;
+}
+
+/* Each alternative is plain, and nothing beside them could rule them all out. */
+static bool plain_any_of(const json *at, const json *schema, uint32_t depth) {
+    for (uint32_t i = 0; i < schema->n; i++) {
+        const json *other = &schema->u.items[i];
+        if (other != at && !among(harmless, other) && !key_is(other, "$schema")) return false;
+    }
+    return at->kind == JSON_ARRAY && at->n != 0 && all_plain(at, depth);
+}
+
 static bool plain_keyword(const json *at, const json *schema, uint32_t depth) {
     if (key_is(at, "type")) return plain_type(at);
     if (key_is(at, "properties")) return at->kind == JSON_OBJECT && all_plain(at, depth);
@@ -133,6 +147,8 @@ static bool plain_keyword(const json *at, const json *schema, uint32_t depth) {
     if (key_is(at, "minItems") || key_is(at, "maxItems")) return plain_counts(schema, "minItems", "maxItems");
     if (key_is(at, "minLength") || key_is(at, "maxLength")) return plain_counts(schema, "minLength", "maxLength");
     if (key_is(at, "minimum") || key_is(at, "maximum")) return plain_bounds(schema);
+    if (key_is(at, "$schema")) return plain_dialect(at);
+    if (key_is(at, "anyOf")) return plain_any_of(at, schema, depth);
     return among(harmless, at) || !among(meaningful, at);
 }
 
