@@ -11,6 +11,7 @@
  * An item that may or may not satisfy a schema is offered in both versions; where
  * the exact count matters, the second version is the schema's negation. */
 #include "schema.h"
+#include "state_table.h"
 
 #define MAX_PREFIX 2000 /* each of them nests the expression one level deeper */
 #define MAX_INDEX 3000
@@ -47,7 +48,7 @@ typedef struct array_builder {
     uint32_t end;
     VEC(array_state) states;
     VEC(uint32_t) number; /* of the state after an item, in f */
-    uint32_t *table, mask;
+    state_table table;
 } array_builder;
 
 /* ---- what an item must satisfy ---- */
@@ -148,24 +149,13 @@ static void find_values(array_builder *a, const json *at) {
 
 static uint32_t state_number(array_builder *a, array_state s) {
     arena *mem = &a->c->b->w->mem;
-    if (a->states.n * 2 >= a->mask) {
-        uint32_t size = a->table == NULL ? 64 : (a->mask + 1) * 2;
-        a->table = arena_alloc(mem, size, sizeof *a->table);
-        a->mask = size - 1;
-        for (uint32_t i = 0; i < a->states.n; i++) {
-            uint32_t slot = (uint32_t)hash_bytes(&a->states.at[i], sizeof s, 0) & a->mask;
-            while (a->table[slot] != 0) slot = (slot + 1) & a->mask;
-            a->table[slot] = i + 1;
-        }
-    }
-    uint32_t slot = (uint32_t)hash_bytes(&s, sizeof s, 0) & a->mask;
-    for (; a->table[slot] != 0; slot = (slot + 1) & a->mask)
-        if (memcmp(&a->states.at[a->table[slot] - 1], &s, sizeof s) == 0) return a->number.at[a->table[slot] - 1];
+    uint32_t *slot, known = state_table_find(mem, &a->table, a->states.at, a->states.n, sizeof s, &s, &slot);
+    if (known != UINT32_MAX) return a->number.at[known];
     if (a->states.n >= MAX_STATES)
         json_escape(a->c->b->w, schema_place(a->c, a->branch), STE_ERR_LIMIT, "the constraints of an array need more than %d states", MAX_STATES);
     vec_push(mem, &a->states, s);
     vec_push(mem, &a->number, fsm_state(a->f));
-    a->table[slot] = a->states.n;
+    *slot = a->states.n;
     return a->number.at[a->states.n - 1];
 }
 

@@ -15,24 +15,13 @@
 
 static uint32_t state_number(object_builder *o, object_state s) {
     arena *mem = &o->c->b->w->mem;
-    if (o->states.n * 2 >= o->mask) {
-        uint32_t size = o->table == NULL ? 64 : (o->mask + 1) * 2;
-        o->table = arena_alloc(mem, size, sizeof *o->table);
-        o->mask = size - 1;
-        for (uint32_t i = 0; i < o->states.n; i++) {
-            uint32_t slot = (uint32_t)hash_bytes(&o->states.at[i], sizeof s, 0) & o->mask;
-            while (o->table[slot] != 0) slot = (slot + 1) & o->mask;
-            o->table[slot] = i + 1;
-        }
-    }
-    uint32_t slot = (uint32_t)hash_bytes(&s, sizeof s, 0) & o->mask;
-    for (; o->table[slot] != 0; slot = (slot + 1) & o->mask)
-        if (memcmp(&o->states.at[o->table[slot] - 1], &s, sizeof s) == 0) return o->number.at[o->table[slot] - 1];
+    uint32_t *slot, known = state_table_find(mem, &o->table, o->states.at, o->states.n, sizeof s, &s, &slot);
+    if (known != UINT32_MAX) return o->number.at[known];
     if (o->states.n >= MAX_STATES)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the constraints of an object need more than %d states", MAX_STATES);
     vec_push(mem, &o->states, s);
     vec_push(mem, &o->number, fsm_state(o->f));
-    o->table[slot] = o->states.n;
+    *slot = o->states.n;
     return o->number.at[o->states.n - 1];
 }
 

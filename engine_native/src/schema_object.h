@@ -24,6 +24,7 @@
 #define STE_SCHEMA_OBJECT_H
 
 #include "schema.h"
+#include "state_table.h"
 
 #define MAX_CHAINS 6
 #define MAX_CLAUSES 24
@@ -72,7 +73,7 @@ typedef struct object_builder {
     uint32_t end;
     VEC(object_state) states;
     VEC(uint32_t) number; /* in f */
-    uint32_t *table, mask;
+    state_table table;
     VEC(begin_entry) begins;
     uint32_t *begin_table, begin_mask;
     bool pairs_are_rules;
