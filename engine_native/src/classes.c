@@ -124,8 +124,8 @@ byte_classes *classes_of(store *s, const item *scan, uint32_t n) {
     for (uint32_t i = 1; i < n; i++) {
         if (scan[i].state == scan[i - 1].state) continue;
         const byte_classes *c = of_state(s, (state *)(uintptr_t)scan[i].state);
-        byte_classes *both = c == NULL ? NULL : c == all ? all : cut_known(s, all, c);
-        if (both == all) continue;
+        if (c == all) continue;
+        byte_classes *both = c == NULL ? NULL : cut_known(s, all, c);
         classes_release(s, all);
         if (both == NULL) return NULL;
         all = both;
