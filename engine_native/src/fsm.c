@@ -83,6 +83,26 @@ void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) 
     utf8_ranges(lo, hi, add_span, &t);
 }
 
+fsm *fsm_keep(fsm *f, arena_mark since) {
+    arena *mem = &f->w->mem;
+    if (!arena_has_grown(mem, since)) return f;
+    size_t n = fsm_size(f), edges_at = (sizeof *f + 15) & ~(size_t)15;
+    size_t first_at = edges_at + f->edges.n * sizeof *f->edges.at;
+    size_t final_at = first_at + (f->first == NULL ? 0 : (n + 1) * sizeof *f->first);
+    char *block = arena_detach(mem, final_at + n);
+    fsm *out = (fsm *)(void *)block;
+    assert(f->empties.n == 0);
+    *out = (fsm){.w = f->w, .start = f->start, .reduced = f->reduced};
+    out->edges.at = (fsm_edge *)(void *)(block + edges_at);
+    out->edges.n = out->edges.cap = f->edges.n;
+    if (f->edges.n != 0) memcpy(out->edges.at, f->edges.at, f->edges.n * sizeof *f->edges.at);
+    if (f->first != NULL) out->first = memcpy(block + first_at, f->first, (n + 1) * sizeof *f->first);
+    out->final.at = memcpy(block + final_at, f->final.at, n);
+    out->final.n = out->final.cap = (uint32_t)n;
+    arena_rewind(mem, since, block);
+    return out;
+}
+
 /* ---- index: edges sorted by (from, lo, to) ---- */
 
 static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
@@ -399,7 +419,6 @@ static uint8_t *accepting_all(determiniser *d, uint32_t letters) {
 }
 
 static void determiniser_init(determiniser *d, fsm *f) {
-    fsm_index(f);
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
     d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
     d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
@@ -416,22 +435,26 @@ static void determiniser_init(determiniser *d, fsm *f) {
 
 fsm *fsm_determinise(fsm *f) {
     determiniser d;
+    fsm_index(f); /* stays with f */
+    arena_mark here = arena_here(&f->w->mem);
     determiniser_init(&d, f);
     uint64_t spent = 0;
     uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > cap || spent > SUBSET_WORK) return remove_empties(&d);
+        if (d.subsets.n > cap || spent > SUBSET_WORK) return fsm_keep(remove_empties(&d), here);
         spent += expand_subset(&d, id, &w) + SUBSET_COST;
     }
     fsm_index(d.out);
-    return d.out;
+    return fsm_keep(d.out, here);
 }
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
 fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     determiniser d;
+    fsm_index(f);
+    arena_mark here = arena_here(&f->w->mem);
     determiniser_init(&d, f);
     if (letters > 0) d.accepts_all = accepting_all(&d, letters);
     sweep w = {0};
@@ -444,13 +467,14 @@ fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
     }
     fsm_index(d.out);
-    return d.out;
+    return fsm_keep(d.out, here);
 }
 
 /* ---- trim ---- */
 
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     arena *mem = &f->w->mem;
+    arena_mark here = arena_here(mem);
     uint32_t n = fsm_size(f);
     uint8_t *forward = arena_alloc(mem, n, 1), *useful = arena_alloc(mem, n, 1);
     uint32_t *stack = arena_alloc(mem, n, sizeof *stack), depth = 0;
@@ -491,7 +515,10 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     bool whole = true;
     for (uint32_t s = 0; s < n && whole; s++) whole = useful[s];
     for (uint32_t e = 0; e < f->edges.n && whole; e++) whole = kept[e];
-    if (whole) return f;
+    if (whole) {
+        arena_rewind(mem, here, NULL);
+        return f;
+    }
 
     fsm *out = fsm_new(f->w);
     uint32_t *number = arena_alloc(mem, n, sizeof *number), made = 0;
@@ -505,7 +532,7 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
         if (kept[e] && useful[g.from] && useful[g.to]) fsm_edge_add(out, number[g.from], g.lo, g.hi, number[g.to]);
     }
     fsm_index(out);
-    return out;
+    return fsm_keep(out, here);
 }
 
 /* ---- minimise ---- */
@@ -793,6 +820,7 @@ static void merge_between(merger *m, const uint32_t *members, uint32_t n) {
 /* Component by component, callees first: outside cycles one look at the signature is exact. */
 fsm *fsm_minimise(fsm *f) {
     arena *mem = &f->w->mem;
+    arena_mark here = arena_here(mem);
     uint32_t n = fsm_size(f);
     merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
@@ -814,5 +842,5 @@ fsm *fsm_minimise(fsm *f) {
         m.class[s] = SELF;
         m.class[s] = merger_entry(&m, s, f->final.at[s] | (loops ? 2u : 0u));
     }
-    return quotient(&m, m.final.n);
+    return fsm_keep(quotient(&m, m.final.n), here);
 }
