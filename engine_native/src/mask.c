@@ -266,11 +266,10 @@ static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, u
     return true;
 }
 
-/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  most: so many characters
- * there may be; then each of them counts. */
-static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, set *at) {
+/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  counted: each of the
+ * characters leads to a set of its own, and at most `most` of them may come. */
+static bool walk_loop(walker *w, const leavers *l, bool stays, bool counted, uint64_t most, set *at) {
     byteset leaving = {{~l->ascii.w[0], ~l->ascii.w[1], l->utf8 ? 0 : UINT64_MAX, l->utf8 ? 0 : UINT64_MAX}};
-    bool counted = most != UINT64_MAX;
     for (uint32_t byte = 0; byte < 256; byte++)
         if (byteset_has(&leaving, byte) && !walk_first(w, at, byte)) return false;
     for (uint32_t i = 0; i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
@@ -294,14 +293,14 @@ static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, se
 }
 
 /* The tokens of a loop in its own context: word operations, then the rest. */
-static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
+static bool fill_loop(set *at, const loop *l, bool counted, uint64_t most, walker *w) {
     const leavers *leaving = loop_leavers(w->s, l);
     if (leaving == NULL) return walk_root(w, at);
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
     w->loop = leaving;
     loop_tokens(w->s, leaving, most, w->words);
-    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
+    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, counted, most, at);
 }
 
 static bool add_token_edges(walker *w, const state *st) {
@@ -512,13 +511,13 @@ static bool fill_local(set *at, const state *st, walker *w) {
     if (l == NULL) return false;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
+    if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, false, UINT64_MAX, w);
     byteset differ;
     const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
     int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
     if (total < 0) return false;
-    return total == 1 ? fill_loop(at, &w->s->json, UINT64_MAX, w) : walk_root(w, at);
+    return total == 1 ? fill_loop(at, &w->s->json, false, UINT64_MAX, w) : walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */
@@ -591,14 +590,17 @@ static bool fill_items(set *at, walker *w) {
     return true;
 }
 
-/* Can what follows the repeat begin with a character that repeats it?  Negative: out of memory. */
+/* Can something else than the repeat take a character that repeats it: what follows it, or another way to read the
+ * text so far?  Negative: out of memory. */
 static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
     set *after = set_after(u, at, counter->origin, counter->target->rule);
     if (after == NULL) return -1;
-    byteset repeats = l->ascii;
+    byteset repeats = l->ascii, others = after->allow;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        if (at->scan[i].origin != NULL) byteset_or(&others, &at->scan[i].state->allow);
     uint64_t common = 0;
-    for (int i = 0; i < 4; i++) common |= repeats.w[i] & after->allow.w[i];
+    for (int i = 0; i < 4; i++) common |= repeats.w[i] & others.w[i];
     return common != 0;
 }
 
@@ -622,7 +624,7 @@ static bool fill(set *at, walker *w) {
         if (overlap < 0) return false;
         direct = overlap == 0;
     }
-    return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
+    return direct ? fill_loop(at, l, counter != NULL, most, w) : fill_items(at, w);
 }
 
 row *mask_row(use *u, set *at) {
