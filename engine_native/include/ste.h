@@ -55,7 +55,7 @@ typedef struct ste_matcher ste_matcher;
 #define STE_OK 0
 #define STE_ERR_ARGUMENT -1    /* the caller's mistake */
 #define STE_ERR_NO_MEMORY -2
-#define STE_ERR_SYNTAX -3      /* regex, EBNF or JSON text is malformed; offset is set */
+#define STE_ERR_SYNTAX -3      /* regex, EBNF, Lark or JSON text is malformed; offset is set */
 #define STE_ERR_SCHEMA -4      /* not a valid JSON Schema, or nothing satisfies it */
 #define STE_ERR_UNSUPPORTED -5 /* valid, but cannot be enforced exactly */
 #define STE_ERR_TAG -6         /* not a valid structural tag */
@@ -66,7 +66,7 @@ typedef struct ste_error {
     int code;
     uint64_t offset;   /* byte offset into the text, where known */
     char path[1024];   /* JSON pointer into the text, "" is the root; cut with "..." when longer */
-    char message[512]; /* one line */
+    char message[512]; /* one line; for regular expressions, EBNF and Lark then the line of the text and a caret */
 } ste_error;
 
 /* Every limit has a default (ste_limits_default); 0 is an error, not "unlimited".

@@ -21,6 +21,7 @@ typedef struct named_rule {
 
 typedef struct ebnf_reader {
     builder *b;
+    source source;
     const uint8_t *s;
     size_t n, at;
     uint32_t depth;
@@ -29,15 +30,7 @@ typedef struct ebnf_reader {
 } ebnf_reader;
 
 STE_NORETURN static void bad_at(const ebnf_reader *r, size_t at, int code, const char *what) {
-    size_t line = 1, column = 1;
-    for (size_t i = 0; i < at && i < r->n; i++) {
-        column++;
-        if (r->s[i] == '\n') {
-            line++;
-            column = 1;
-        }
-    }
-    escape(&r->b->w->out, code, at, "line %zu, column %zu: %s", line, column, what);
+    source_escape(&r->source, at, code, "%s", what);
 }
 
 STE_NORETURN static void bad(const ebnf_reader *r, const char *what) { bad_at(r, r->at, STE_ERR_SYNTAX, what); }
@@ -274,14 +267,14 @@ static expr *read_choice(ebnf_reader *r) {
     return expr_choice(r->b, parts.at, parts.n);
 }
 
-void ebnf_front(builder *b, const char *text, size_t n, const char *root) {
-    ebnf_reader r = {.b = b, .s = (const uint8_t *)text, .n = n};
+expr *ebnf_expr(builder *b, const source *text, const char *root) {
+    ebnf_reader r = {.b = b, .source = *text, .s = (const uint8_t *)text->text, .n = text->n};
     for (;;) {
         skip_space(&r);
-        if (r.at >= n) break;
+        if (r.at >= r.n) break;
         if (!at_definition(&r)) bad(&r, "expected a rule: name ::= ...");
         size_t length = name_length(&r, r.at);
-        named_rule *rule = find_rule(&r, text + r.at, length, r.at);
+        named_rule *rule = find_rule(&r, (const char *)r.s + r.at, length, r.at);
         if (rule->defined) bad(&r, "a rule of this name exists already");
         rule->defined = true;
         uint32_t number = rule->rule;
@@ -289,20 +282,20 @@ void ebnf_front(builder *b, const char *text, size_t n, const char *root) {
         skip_space(&r);
         r.at += 3;
         rule_set(b, number, read_choice(&r));
-        if (r.at < n && peek(&r) == ')') bad(&r, "a ')' without its '('");
+        if (r.at < r.n && peek(&r) == ')') bad(&r, "a ')' without its '('");
     }
-    bool found = false;
+    expr *start = NULL;
     for (uint32_t i = 0; i < r.rules.n; i++) {
         const named_rule *rule = &r.rules.at[i];
-        if (!rule->defined) {
-            char what[112] = "undefined rule ";
-            memcpy(what + strlen(what), rule->name, rule->n < 80 ? rule->n : 80);
-            bad_at(&r, rule->used_at, STE_ERR_SYNTAX, what);
-        }
-        if (rule->n == strlen(root) && memcmp(rule->name, root, rule->n) == 0) {
-            b->root = rule->rule;
-            found = true;
-        }
+        if (!rule->defined)
+            source_escape(&r.source, rule->used_at, STE_ERR_SYNTAX, "undefined rule %.*s", rule->n < 80 ? (int)rule->n : 80, rule->name);
+        if (rule->n == strlen(root) && memcmp(rule->name, root, rule->n) == 0) start = expr_rule(b, rule->rule);
     }
-    if (!found) escape(&b->w->out, STE_ERR_SYNTAX, 0, "there is no rule \"%.80s\" to start with", root);
+    if (start == NULL) source_escape(&r.source, 0, STE_ERR_SYNTAX, "there is no rule \"%.80s\" to start with", root);
+    return start;
+}
+
+void ebnf_front(builder *b, const char *text, size_t n, const char *root) {
+    const source s = {b->w, text, n, NULL};
+    b->root = ebnf_expr(b, &s, root)->u.id;
 }

@@ -12,7 +12,7 @@
 #define STE_REGEX_TREE_H
 
 #include "cp_set.h"
-#include "json.h"
+#include "front.h"
 
 /* What stands beside a position.  The characters are told apart only as far as some assertion needs. */
 enum {
@@ -73,6 +73,11 @@ regex_node *regex_look(arena *mem, regex_node *body, bool behind, bool negative)
 
 /* regex_parse.c: place is where the pattern stands in a JSON text; NULL: the pattern is the text. */
 regex_node *regex_parse(builder *b, const char *text, size_t n, const json *place);
+regex_node *regex_parse_part(builder *b, const regex_part *p);
+
+/* regex_part.c: can an assertion of node see what stands before or after the match?  ^ $ \A \z do not count: they
+ * stand for the ends of the match. */
+bool regex_looks_outside(work *w, const regex_node *node);
 
 /* regex_anchor.c: the tree whose whole matches are the texts in which `node` matches somewhere. */
 regex_node *regex_search(arena *mem, regex_node *node);
