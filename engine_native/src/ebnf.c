@@ -51,8 +51,8 @@ static expr *read_class(ebnf_reader *r) {
         }
         cp_set_add(mem, &s, lo, hi);
     }
+    if (s.n == 0 && !negated) ebnf_bad_at(r, from, STE_ERR_SYNTAX, "a character class without characters matches nothing");
     if (negated) s = cp_set_complement(mem, &s);
-    if (s.n == 0) ebnf_bad_at(r, from, STE_ERR_SYNTAX, "a character class without characters matches nothing");
     return cp_set_expr(r->b, &s);
 }
 
