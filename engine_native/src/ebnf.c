@@ -132,17 +132,19 @@ static expr *read_sequence(ebnf_reader *r) {
         expr *part = read_repeat(r, read_element(r));
         vec_push(&r->b->w->mem, &parts, part);
     }
-    if (parts.n == 0) ebnf_bad(r, "expected a literal, a class, a rule name or '('"); /* "" is the empty text */
-    return expr_sequence(r->b, parts.at, parts.n);
+    return expr_sequence(r->b, parts.at, parts.n); /* of several alternatives one may be empty */
 }
 
 static expr *read_choice(ebnf_reader *r) {
     VEC(expr *) parts = {0};
+    ebnf_skip(r);
+    size_t from = r->at;
     do {
         if (r->ahead && parts.n > 0) ebnf_bad(r, "a choice in a lookahead is not supported");
         expr *part = read_sequence(r);
         vec_push(&r->b->w->mem, &parts, part);
     } while (ebnf_take(r, '|'));
+    if (parts.n == 1 && r->at == from) ebnf_bad(r, "expected a literal, a class, a rule name or '('"); /* "" is the empty text */
     return expr_choice(r->b, parts.at, parts.n);
 }
 

@@ -110,7 +110,7 @@ static expr *refer(lark_lowering *l, lark_definition *d, const lark_node *name, 
 /* ---- parts of rules ---- */
 
 expr *lark_lexeme(lark_lowering *l, const lark_scope *s, expr *e) {
-    return s->skip == NULL || e->kind == EXPR_EMPTY ? e : expr_pair(l->b, e, s->skip);
+    return s->skip == NULL ? e : expr_pair(l->b, e, s->skip);
 }
 
 static expr *lower_name(lark_lowering *l, const lark_node *node, const lark_environment *in) {
@@ -157,6 +157,7 @@ expr *lark_lower_part(lark_lowering *l, const lark_node *node, const lark_enviro
     case LARK_GRAMMAR:
         return lark_lexeme(l, in->scope, lark_lower_scope(l, node->u.grammar));
     default:
+        if (node->kind == LARK_TEXT && node->n == 0) return expr_empty(b); /* "" is no lexeme */
         return lark_lexeme(l, in->scope, lark_terminal(l, in->scope, node));
     }
 }

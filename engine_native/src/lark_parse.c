@@ -351,15 +351,13 @@ static void read_parameters(lark_reader *r, lark_definition *d) {
     d->n_parameters = parameters.n;
 }
 
-/* After the '.': parses are not ranked, so a terminal's priority says nothing. */
+/* At the '.': priorities rank readings of a text, and here any reading will do. */
 static void read_priority(lark_reader *r, const lark_definition *d) {
-    if (!d->terminal)
-        lark_bad(r, r->token.at, STE_ERR_UNSUPPORTED, "priorities of rules rank parse trees, which are not made here: leave them out");
     lark_next(r);
     lark_take(r, '-');
     if (r->token.kind != TOKEN_NUMBER) expected(r, "a priority");
     lark_next(r);
-    builder_note(r->b, "terminal %.*s: its priority is ignored, any reading of a text is accepted", d->n < 60 ? (int)d->n : 60, d->name);
+    builder_note(r->b, "%.*s: its priority is ignored, any reading of a text is accepted", d->n < 60 ? (int)d->n : 60, d->name);
 }
 
 static void read_definition(lark_reader *r, lark_scope *s) {
