@@ -29,7 +29,7 @@ ROUNDS = 3
 Row = NDArray[np.int32]
 
 C_TEXT = """int main(int argc){int total = 0;for(int i = 0; i<argc; i = i+1){total = total+f(i, 2)*( 3-i );}if(total>=100){return total;}else{total = -total;}// done
-while(total<1000){total = total*2;print(total);}/* the end */return ( total );}"""
+while(total<1000){total = total*2;print (total);}/* the end */return ( total );}"""
 SQL_TEXT = (
     "SELECT DISTINCT users.name AS n, COUNT(orders.id) total, CASE WHEN users.age >= 18 THEN 'adult' ELSE 'minor' END "
     "FROM users LEFT JOIN orders ON users.id = orders.user_id WHERE users.country IN ('DE', 'FR') AND orders.price * 2 > 10 "
