@@ -11,6 +11,7 @@
 #include "ebnf.h"
 
 #include "cp_set.h"
+#include "inline.h"
 #include "regular.h"
 #include "utf8.h"
 
@@ -221,4 +222,5 @@ expr *ebnf_expr(builder *b, const source *text, const char *root) {
 void ebnf_front(builder *b, const char *text, size_t n, const char *root) {
     const source s = {b->w, text, n, NULL};
     b->root = ebnf_expr(b, &s, root)->u.id;
+    inline_rules(b);
 }

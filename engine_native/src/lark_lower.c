@@ -6,6 +6,7 @@
  * recursion of rules nor a long chain of them costs stack. */
 #include <stdio.h>
 
+#include "inline.h"
 #include "lark.h"
 #include "regular.h"
 
@@ -218,4 +219,5 @@ expr *lark_expr(builder *b, const source *text) {
 void lark_front(builder *b, const char *text, size_t n) {
     const source s = {b->w, text, n, NULL};
     b->root = rule_of(b, lark_expr(b, &s));
+    inline_rules(b);
 }
