@@ -179,8 +179,6 @@ static void lower_instance(lark_lowering *l, uint32_t number) {
 
 /* ---- scopes ---- */
 
-#define INLINE_SKIP 16 /* states of what is ignored up to which it stands after every lexeme; else it is a rule */
-
 static void lower_ignored(lark_lowering *l, lark_scope *s) {
     builder *b = l->b;
     if (s->ignored.n == 0) return;
@@ -190,8 +188,7 @@ static void lower_ignored(lark_lowering *l, lark_scope *s) {
     const char *why = NULL;
     fsm *f = regular_automaton(b, expr_repeat(b, one, 0, s->skip_once ? 1 : REPEAT_INFINITE), &why);
     if (why != NULL) lark_bad(l->r, s->ignored.at[0]->at, STE_ERR_UNSUPPORTED, "%s", why);
-    expr *skip = expr_fsm(b, f); /* the empty text is always in it */
-    s->skip = fsm_size(f) <= INLINE_SKIP ? skip : expr_rule(b, rule_of(b, skip));
+    s->skip = expr_rule(b, rule_of(b, expr_fsm(b, f))); /* the empty text is always in it */
 }
 
 expr *lark_lower_scope(lark_lowering *l, lark_scope *s) {
