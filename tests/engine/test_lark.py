@@ -61,6 +61,23 @@ def test_intersection_and_complement_in_terminals(text: str, accepted: tuple[str
     _check(text, accepted, refused)
 
 
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        (r'start: S "!"' + '\nS: /".*?"/', ('"a"!', '""!'), ('"a"b"!',)),
+        (r'start: S "!"' + '\nS: "\\"" INNER "\\"" "i"?\nINNER: /.*?/', ('"a"!', '"a"i!'), ('"a"i"!',)),
+        (r"%ignore /\/\*(.|\n)*?\*\//" + '\nstart: "a" "b"', ("ab", "a/* x *//**/b"), ("a/* */ */b",)),
+        ('start: /a+?/ "b"', ("ab",), ("aab",)),
+        ("start: T\nT: /[ab]*?b/ & /.{2}/", ("ab",), ("bb", "b")),
+        ('start: "<" r\nr[suffix=">"]: /.*?/', ("<>",), ("<a>",)),
+    ],
+)
+def test_a_lazy_repeat_ends_as_early_as_the_terminal_allows(
+    text: str, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    _check(text, accepted, refused)
+
+
 def test_complement_is_of_valid_utf8() -> None:
     grammar = compiler().compile_lark("start: T\nT: ~/a/")
 
