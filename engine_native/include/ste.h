@@ -6,7 +6,7 @@
  * Flow
  *   ste_vocab_new        once per tokenizer
  *   ste_compiler_new     once per vocabulary; owns the shared caches
- *   ste_compile          JSON Schema, structural tag, regex, EBNF or choice text -> grammar
+ *   ste_compile          JSON Schema, structural tag, regex, EBNF, Lark or choice text -> grammar
  *   ste_matcher_new      one per sequence; then, per step,
  *     ste_matcher_fill / ste_fill_batch   write the mask row(s)
  *     ste_matcher_accept_token            advance by the sampled token
@@ -55,7 +55,7 @@ typedef struct ste_matcher ste_matcher;
 #define STE_OK 0
 #define STE_ERR_ARGUMENT -1    /* the caller's mistake */
 #define STE_ERR_NO_MEMORY -2
-#define STE_ERR_SYNTAX -3      /* regex, EBNF or JSON text is malformed; offset is set */
+#define STE_ERR_SYNTAX -3      /* regex, EBNF, Lark or JSON text is malformed; offset is set */
 #define STE_ERR_SCHEMA -4      /* not a valid JSON Schema, or nothing satisfies it */
 #define STE_ERR_UNSUPPORTED -5 /* valid, but cannot be enforced exactly */
 #define STE_ERR_TAG -6         /* not a valid structural tag */
@@ -66,7 +66,7 @@ typedef struct ste_error {
     int code;
     uint64_t offset;   /* byte offset into the text, where known */
     char path[1024];   /* JSON pointer into the text, "" is the root; cut with "..." when longer */
-    char message[512]; /* one line */
+    char message[512]; /* one line; for regular expressions, EBNF and Lark then the line of the text and a caret */
 } ste_error;
 
 /* Every limit has a default (ste_limits_default); 0 is an error, not "unlimited".
@@ -91,6 +91,7 @@ typedef struct ste_limits {
 #define STE_KIND_REGEX 2
 #define STE_KIND_EBNF 3
 #define STE_KIND_CHOICE 4      /* JSON array of strings */
+#define STE_KIND_LARK 5
 
 #define STE_WHITESPACE_BOUNDED 0 /* at most one space, or one line break and its indentation */
 #define STE_WHITESPACE_NONE 1

@@ -5,12 +5,13 @@
 #define STE_FRONT_H
 
 #include "expr.h"
-#include "json.h"
+#include "source.h"
 
 void schema_front(builder *b, const char *text, size_t n, int whitespace);
 void tag_front(builder *b, const char *text, size_t n, int whitespace);
 void regex_front(builder *b, const char *text, size_t n);
 void ebnf_front(builder *b, const char *text, size_t n, const char *root);
+void lark_front(builder *b, const char *text, size_t n);
 void choice_front(builder *b, const char *text, size_t n);
 
 /* For the structural tag: a schema that stands inside another JSON text, and a regular expression. */
@@ -20,10 +21,34 @@ expr *schema_expr(schema_context *c, const json *schema);
 /* Is this schema sure to give a rule, whatever its details are?  (schema_plain.c) */
 bool schema_plain(const json *schema);
 expr *regex_expr(builder *b, const char *text, size_t n, const json *place);
+/* Grammars as parts of other texts: what the start rule of s matches.  Rules of s are new rules of b. */
+expr *ebnf_expr(builder *b, const source *s, const char *root);
+expr *lark_expr(builder *b, const source *s);
 
 /* Texts in which a pattern matches: deterministic, trimmed and minimised, over code points (0 .. UTF8_MAX without the
  * surrogates); NULL if there are none.  search: a part of the text matches; else the whole text.
  * Escapes with an offset into the pattern. */
 fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search);
+
+/* A regular expression that is one part of a grammar.  It is read as docs/REGEX.md says, but i is about ASCII letters,
+ * the dot matches all but "\n", and what looks past its own text is refused. */
+typedef struct regex_part {
+    const char *text;
+    size_t n;
+    const source *around; /* the grammar; the pattern begins at byte `at` of it ... */
+    size_t at;
+    bool verbatim;        /* ... without escapes of the grammar's own: place k of one is at + k of the other */
+    bool ignore_case, dot_all, unicode; /* flags i, s, u */
+} regex_part;
+
+expr *regex_part_expr(builder *b, const regex_part *p);
+/* Does it hold a repeat that takes as little as it can, and no assertions? */
+bool regex_part_is_lazy(builder *b, const regex_part *p);
+/* The pattern and then a text of rest (over code points), such repeats being taken at their word. */
+fsm *regex_part_before(builder *b, const regex_part *p, fsm *rest);
+/* The same over code points: deterministic, trimmed and minimised; NULL if nothing matches. */
+fsm *regex_part_automaton(builder *b, const regex_part *p);
+/* An automaton over code points as UTF-8. */
+expr *text_automaton_expr(builder *b, const fsm *f);
 
 #endif

@@ -15,6 +15,7 @@ enum {
     FLAG_BLANKS = 8,     /* x: blanks and comments say nothing */
     FLAG_UNICODE = 16,   /* u: \d \w \s \b by Unicode */
     FLAG_PAIRS = 32,     /* R: a line ends in \r, \n or \r\n, as one */
+    FLAG_PART = 64,      /* not a flag of patterns: the pattern is part of a grammar (front.h) */
 };
 
 typedef struct reader {
@@ -25,12 +26,16 @@ typedef struct reader {
     uint32_t depth, flags, groups;
     uint32_t behind; /* lookbehinds around */
     const json *place;
+    const regex_part *part;
 } reader;
 
 STE_NORETURN static void bad(const reader *r, int code, const char *what) {
     work *w = r->b->w;
     if (r->place != NULL) json_escape(w, r->place, code, "regular expression, offset %zu: %s", r->at, what);
-    escape(&w->out, code, r->at, "regular expression, offset %zu: %s", r->at, what);
+    source alone = {w, (const char *)r->s, r->n, NULL};
+    const source *around = r->part == NULL ? &alone : r->part->around;
+    size_t at = r->part == NULL ? r->at : r->part->at + (r->part->verbatim ? r->at : 0);
+    source_escape(around, at, code, "regular expression, offset %zu: %s", r->at, what);
 }
 
 STE_NORETURN static void bad_at(reader *r, size_t at, int code, const char *what) {
@@ -65,9 +70,21 @@ static const cp_range word_ranges[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a',
 static const cp_range space_ranges[] = {{0x09, 0x0D}, {0x20, 0x20}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
                                         {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
+/* Add the other cases of the ASCII letters in s. */
+static void fold_ascii(arena *mem, cp_set *s) {
+    for (uint32_t i = 0, n = s->n; i < n; i++)
+        for (uint32_t first = 'A'; first <= 'a'; first += 'a' - 'A') {
+            uint32_t lo = s->at[i].lo > first ? s->at[i].lo : first, hi = s->at[i].hi < first + 25 ? s->at[i].hi : first + 25;
+            if (lo <= hi) cp_set_add(mem, s, lo ^ 0x20, hi ^ 0x20);
+        }
+}
+
 /* Add s to out, or its complement; under i with all other cases first. */
 static void add_set(const reader *r, cp_set *out, cp_set *s, bool negated) {
-    if (r->flags & FLAG_CASE) unicode_fold(r->mem, s);
+    if ((r->flags & FLAG_CASE) && (r->flags & FLAG_PART))
+        fold_ascii(r->mem, s);
+    else if (r->flags & FLAG_CASE)
+        unicode_fold(r->mem, s);
     cp_set_add_all(r->mem, out, negated ? cp_set_complement(r->mem, s) : *s);
 }
 
@@ -336,7 +353,7 @@ static regex_node *read_class(reader *r) {
 static regex_node *read_dot(const reader *r) {
     static const cp_range lines[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
     cp_set s = {0};
-    if (!(r->flags & FLAG_ALL)) ADD_LIST(r->mem, &s, lines);
+    if (!(r->flags & FLAG_ALL)) add_list(r->mem, &s, lines, r->flags & FLAG_PART ? 1 : sizeof lines / sizeof *lines);
     s = cp_set_complement(r->mem, &s);
     return regex_class(r->mem, &s);
 }
@@ -349,7 +366,8 @@ static regex_node *read_dot(const reader *r) {
 
 static uint8_t word_kinds(const reader *r) {
     if (r->flags & FLAG_UNICODE) return BIT(KIND_WORD) | BIT(KIND_FOLDED) | BIT(KIND_LETTER);
-    return r->flags & FLAG_CASE ? BIT(KIND_WORD) | BIT(KIND_FOLDED) : BIT(KIND_WORD);
+    bool folds = (r->flags & FLAG_CASE) && !(r->flags & FLAG_PART);
+    return folds ? BIT(KIND_WORD) | BIT(KIND_FOLDED) : BIT(KIND_WORD);
 }
 
 /* The position is between any of `before` and any of `after`. */
@@ -639,13 +657,15 @@ static regex_node *quantified(reader *r, regex_node *e) {
     uint32_t min, max;
     skip_blanks(r);
     if (!read_quantifier(r, &min, &max)) return e;
-    take(r, '?'); /* a lazy quantifier matches the same texts */
+    bool lazy = take(r, '?'); /* matches the same texts, but see regex_lazy.c */
     if (peek(r) == '+') bad(r, STE_ERR_UNSUPPORTED, "possessive quantifiers are not supported");
     size_t second = r->at;
     skip_blanks(r);
     uint32_t ignored;
     if (read_quantifier(r, &ignored, &ignored)) bad_at(r, second, STE_ERR_SYNTAX, "nothing to repeat");
-    return regex_repeat(r->mem, e, min, max);
+    regex_node *repeat = regex_repeat(r->mem, e, min, max);
+    if (lazy && min != max && repeat != e && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
+    return repeat;
 }
 
 /* ---- sequences ---- */
@@ -704,9 +724,22 @@ static regex_node *read_choice(reader *r) {
     return regex_choice(r->mem, parts.at, parts.n);
 }
 
+static regex_node *read_all(reader *r) {
+    regex_node *e = read_choice(r);
+    if (more(r)) bad(r, STE_ERR_SYNTAX, "a ')' without its '('");
+    return e;
+}
+
 regex_node *regex_parse(builder *b, const char *text, size_t n, const json *place) {
     reader r = {.b = b, .mem = &b->w->mem, .s = (const uint8_t *)text, .n = n, .place = place};
-    regex_node *e = read_choice(&r);
-    if (more(&r)) bad(&r, STE_ERR_SYNTAX, "a ')' without its '('");
+    return read_all(&r);
+}
+
+regex_node *regex_parse_part(builder *b, const regex_part *p) {
+    reader r = {.b = b, .mem = &b->w->mem, .s = (const uint8_t *)p->text, .n = p->n, .part = p};
+    r.flags = FLAG_PART | (p->ignore_case ? FLAG_CASE : 0) | (p->dot_all ? FLAG_ALL : 0) | (p->unicode ? FLAG_UNICODE : 0);
+    regex_node *e = read_all(&r);
+    if (e->asserts && regex_looks_outside(b->w, e))
+        bad_at(&r, 0, STE_ERR_UNSUPPORTED, "an assertion at its border depends on the text around, which a terminal cannot see");
     return e;
 }
