@@ -451,15 +451,20 @@ fsm *fsm_determinise(fsm *f) {
 
 fsm *fsm_determinise_within(fsm *f, uint64_t *budget) {
     determiniser d;
+    fsm_index(f);
+    arena_mark here = arena_here(&f->w->mem);
     determiniser_init(&d, f);
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
         uint64_t cost = expand_subset(&d, id, &w) + SUBSET_COST;
         *budget -= cost < *budget ? cost : *budget;
-        if (*budget == 0) return NULL;
+        if (*budget == 0) {
+            arena_rewind(&f->w->mem, here, NULL);
+            return NULL;
+        }
     }
     fsm_index(d.out);
-    return d.out;
+    return fsm_keep(d.out, here);
 }
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
