@@ -5,8 +5,9 @@
  * bytes the current character still needs, so that the text is valid UTF-8.
  * Text may end wherever a character ends and no pattern is complete.  Where a
  * pattern completes, its `then` is the only way on (of several that complete
- * together, each); an excluded pattern that completes wins over everything.
- * After `then` comes text again, or the end.
+ * together, each), but for longer patterns that begin with it: those may be
+ * gone on with, to their end.  An excluded pattern that completes wins over
+ * everything.  After `then` comes text again, or the end.
  *
  * Special tokens are symbols of the alphabet and never free text: a state whose
  * suffix contains one may neither end the text nor be left in a way that drops
@@ -140,6 +141,8 @@ typedef struct dispatcher {
     uint32_t to;
     uint32_t *number; /* (state, phase) -> state of f, + 1 */
     uint32_t *begin;  /* of each pattern's `then`, + 1 */
+    uint32_t *within; /* state of the trie -> state of f inside a longer pattern, + 1 */
+    VEC(uint32_t) longer; /* states in `within` */
     VEC(uint32_t) queue;
 } dispatcher;
 
@@ -164,6 +167,26 @@ static void add_completions(dispatcher *d, uint32_t s, uint32_t at) {
             fsm_empty_add(d->f, at, d->begin[p - 1] - 1);
         }
         if (d->a.states.at[d->a.states.at[s].fail].tokens != d->a.states.at[s].tokens) break;
+    }
+}
+
+/* From s, of which a pattern is the whole, on inside the longer ones that begin with it. */
+static void add_longer(dispatcher *d, uint32_t s, uint32_t at) {
+    const ac_state *state = &d->a.states.at[s];
+    for (uint32_t i = 0; i < state->n_children; i++) {
+        uint32_t child = d->a.children[state->first_child + i], symbol = d->a.states.at[child].symbol;
+        if (d->a.states.at[child].excluded) continue;
+        if (d->within[child] == 0) {
+            d->within[child] = fsm_state(d->f) + 1;
+            vec_push(d->a.mem, &d->longer, child);
+        }
+        uint32_t to = d->within[child] - 1;
+        if (!sym_is_token(symbol)) {
+            fsm_edge_add(d->f, at, symbol, symbol, to);
+            continue;
+        }
+        for (uint32_t t = symbol - SYM_TOKEN; t != TRIE_NO_TOKEN; t = d->b->vocab->specials.next_same[t])
+            fsm_edge_add(d->f, at, SYM_TOKEN + t, SYM_TOKEN + t, to);
     }
 }
 
@@ -208,15 +231,67 @@ void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t t
     ac_build(&d.a, e);
     d.number = arena_alloc(&b->w->mem, (size_t)d.a.states.n * PHASES, sizeof *d.number);
     d.begin = arena_alloc(&b->w->mem, e->n + 1, sizeof *d.begin);
+    d.within = arena_alloc(&b->w->mem, d.a.states.n, sizeof *d.within);
     fsm_empty_add(f, from, text_state(&d, 0, 0));
-    for (uint32_t q = 0; q < d.queue.n; q++) {
+    for (uint32_t q = 0, l = 0; q < d.queue.n || l < d.longer.n;) {
+        if (l < d.longer.n) { /* inside a longer pattern there is nothing but that */
+            uint32_t s = d.longer.at[l++], at = d.within[s] - 1;
+            if (d.a.states.at[s].pattern != 0) add_completions(&d, d.a.states.at[s].output, at);
+            add_longer(&d, s, at);
+            continue;
+        }
         uint32_t s = d.queue.at[q] / PHASES, phase = d.queue.at[q] % PHASES, at = d.number[d.queue.at[q]] - 1;
+        q++;
         if (phase == 0 && d.a.states.at[s].output != 0) {
             add_completions(&d, d.a.states.at[s].output, at);
+            if (d.a.states.at[s].pattern != 0) add_longer(&d, s, at);
             continue;
         }
         if (phase == 0 && d.a.states.at[s].tokens == 0) fsm_empty_add(f, at, to);
         add_bytes(&d, s, phase, at);
         if (phase == 0) add_tokens(&d, s, at);
     }
+}
+
+/* The first pattern that is an end of the text of s, and, if `proper`, is not all of it. */
+static uint32_t ending_in(const ac *a, const dispatch_pattern *patterns, uint32_t n, uint32_t s, bool proper) {
+    uint32_t symbols = 0;
+    for (uint32_t at = s; at != 0; at = a->states.at[at].parent) symbols++;
+    for (uint32_t p = 0; p < n; p++) {
+        if (patterns[p].n > symbols || (proper && patterns[p].n == symbols)) continue;
+        uint32_t at = s, k = patterns[p].n;
+        while (k > 0 && a->states.at[at].symbol == patterns[p].symbols[k - 1]) {
+            at = a->states.at[at].parent;
+            k--;
+        }
+        if (k == 0) return p;
+    }
+    return n;
+}
+
+bool dispatch_clashes(builder *b, const dispatch_pattern *patterns, uint32_t n, dispatch_clash *out) {
+    const expr *e = expr_dispatch(b, patterns, n, true);
+    ac a = {.mem = &b->w->mem};
+    ac_build(&a, e);
+    for (uint32_t p = 0; p < n; p++) {
+        if (patterns[p].then == NULL) continue;
+        out->pattern = p;
+        uint32_t s = 0;
+        for (uint32_t i = 0; i < patterns[p].n; i++) {
+            s = a.table[ac_slot(&a, s, patterns[p].symbols[i])];
+            const ac_state *state = &a.states.at[s];
+            if (state->excluded || (i + 1 < patterns[p].n && a.states.at[state->fail].output != 0)) {
+                /* One that is excluded may be all of the text; others that are not are longer patterns' beginnings. */
+                out->by = ending_in(&a, patterns, n, s, !state->excluded);
+                while (state->excluded && out->by < n && patterns[out->by].then != NULL)
+                    out->by += 1 + ending_in(&a, patterns + out->by + 1, n - out->by - 1, s, false);
+                return true;
+            }
+        }
+        if (a.next_pattern[p] != 0) {
+            out->by = a.next_pattern[p] - 1;
+            return true;
+        }
+    }
+    return false;
 }

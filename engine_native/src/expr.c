@@ -131,6 +131,16 @@ expr *expr_capture(builder *b, expr *body, capture c) {
     return expr_rule(b, rule);
 }
 
+expr *expr_metered(builder *b, expr *body, meter m) {
+    uint32_t rule = rule_of(b, body);
+    b->rules.at[rule].meter = m;
+    return expr_rule(b, rule);
+}
+
+static bool is_metered(const draft_rule *r) {
+    return r->meter.most_tokens != 0 || r->meter.least_chars != 0 || r->meter.most_chars != 0;
+}
+
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop) {
     uint64_t size = 8;
     for (uint32_t i = 0; i < n; i++) size += patterns[i].n + (patterns[i].then != NULL ? patterns[i].then->size : 0);
@@ -273,7 +283,7 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
 static uint32_t aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
         const draft_rule *r = &b->rules.at[rule];
-        if (r->kind != RULE_PLAIN || r->capture.name != NULL || r->body == NULL || r->body->kind != EXPR_RULE) break;
+        if (r->kind != RULE_PLAIN || r->capture.name != NULL || is_metered(r) || r->body == NULL || r->body->kind != EXPR_RULE) break;
         rule = r->body->u.id;
     }
     return rule;
@@ -475,7 +485,7 @@ static void settle(builder *b, references *r, bool nullable) {
             const draft_rule *inner = &b->rules.at[rule->repeated];
             now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);
         } else {
-            now = rule->automaton != NULL && reaches_final(b, rule->automaton, nullable);
+            now = rule->automaton != NULL && !(nullable && rule->meter.least_chars != 0) && reaches_final(b, rule->automaton, nullable);
         }
         if (!now) continue;
         if (nullable)

@@ -82,9 +82,16 @@ typedef struct capture {
     uint32_t lead; /* bytes of the span that come before the rule: the trigger that led to it */
 } capture;
 
+/* How much a rule may match, whatever its automaton says: the automaton must be of text that may always go on with
+ * some character and, after each whole one, end.  0: no such bound.  A token counts if any byte of it is matched. */
+typedef struct meter {
+    uint32_t most_tokens, least_chars, most_chars;
+} meter;
+
 typedef struct draft_rule {
     rule_kind kind;
     capture capture;    /* PLAIN only */
+    meter meter;        /* PLAIN only */
     expr *body;
     uint32_t min, max;  /* REPEAT */
     uint32_t repeated;  /* REPEAT: the rule that is repeated */
@@ -155,6 +162,8 @@ expr *expr_rule(builder *b, uint32_t rule);
 expr *expr_fsm(builder *b, fsm *automaton);
 /* A rule of its own for body, whose span is reported (capture.h). */
 expr *expr_capture(builder *b, expr *body, capture c);
+/* A rule of its own for body, within limits. */
+expr *expr_metered(builder *b, expr *body, meter m);
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop);
 
 /* Symbols of a literal (special tokens as units); returns their number. */
@@ -162,6 +171,11 @@ uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t
 
 /* Add the automaton of e between two states of f. */
 void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+/* A pattern that can never come about: `by`, another one, is part of it and completes first, or is the same. */
+typedef struct dispatch_clash {
+    uint32_t pattern, by;
+} dispatch_clash;
+bool dispatch_clashes(builder *b, const dispatch_pattern *patterns, uint32_t n, dispatch_clash *out);
 /* dispatch.c: free text (valid UTF-8) in which the first pattern to complete decides. */
 void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
 

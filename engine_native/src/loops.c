@@ -85,6 +85,7 @@ static bool find_loop(use *u, set *at, loop *l) {
         if (n >= LEAST_LOOP && memcmp(&inner, &l->ascii, sizeof inner) != 0) n = 0;
     }
     if (n < LEAST_LOOP) return n >= 0;
+    if ((home->flags & SET_CUT) != 0) return true;
     int utf8 = loops_on_utf8(u, at, home);
     if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, home, home);
     if (utf8 < 0) return false;

@@ -18,7 +18,7 @@
  * first byte the set at hand refuses.  Cost: a copy when the set's row is known;
  * else one OR per item plus the nodes visited after exits; and, once per rule
  * state and process, the nodes visited for its local part. */
-#include "store.h"
+#include "meter.h"
 
 typedef struct node_list {
     uint32_t *at, n, cap;
@@ -93,9 +93,9 @@ static bool allow_slow(walker *w, uint32_t token) {
     return true;
 }
 
-/* Every token that ends at node i. */
-static bool allow_node(walker *w, const trie *t, uint32_t i) {
-    for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
+/* Every token that ends at node i, which leads to the set `to`. */
+static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
+    for (uint32_t token = (to->flags & SET_CUT) != 0 ? TRIE_NO_TOKEN : t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
         if (w->words != NULL)
             bit_set(w->words, token);
         else if (!allow_slow(w, token))
@@ -147,7 +147,7 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
         }
         set *next = set_step(w->u, at, byte);
         if (next == NULL) return false;
-        if (!allow_node(w, t, i)) return false;
+        if (!allow_node(w, t, i, next)) return false;
         if (nodes[i].size > 1) {
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
             if (!byteset_empty(&next->allow)) {
@@ -169,7 +169,7 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
     if (node == 0 || !byteset_has(&from->allow, byte)) return true;
     set *next = set_step(w->u, from, byte);
     if (next == NULL) return false;
-    if (!allow_node(w, t, node)) return false;
+    if (!allow_node(w, t, node, next)) return false;
     if (t->nodes[node].size == 1) return true;
     if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
     return walk_subtree(w, node, next);
@@ -197,7 +197,7 @@ static bool walk_leavers(walker *w, const leavers *l, set *from) {
             continue;
         }
         set *next = set_step(w->u, at, byte);
-        if (next == NULL || !allow_node(w, t, node)) return false;
+        if (next == NULL || !allow_node(w, t, node, next)) return false;
         if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
             if (size > 1 && !byteset_empty(&next->allow)) {
                 path[depth] = at;
@@ -330,7 +330,7 @@ static uint32_t byteset_size(const byteset *s) {
 
 static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
     const state *home = common_target(st);
-    if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
+    if (st->rule->kind != RULE_PLAIN || st->rule->metered || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
         return NULL;
     for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
         if (home->tokens[e].lo != home->tokens[e].hi || !bit_get(v->special, home->tokens[e].lo)) return NULL;
@@ -359,7 +359,7 @@ static bool walk_again(walker *w, const near_frame *f, uint32_t node) {
             bit_clear(w->words, token);
     if (!byteset_has(&f->at->allow, t->nodes[node].byte)) return true;
     set *next = set_step(w->u, f->at, t->nodes[node].byte);
-    if (next == NULL || !allow_node(w, t, node)) return false;
+    if (next == NULL || !allow_node(w, t, node, next)) return false;
     if (t->nodes[node].size == 1) return true;
     if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
     return walk_subtree(w, node, next);
@@ -485,7 +485,7 @@ static bool walk_exits(walker *w, const exit_list *exits, set *after) {
         if (next == NULL) return false;
         for (; e < exits->n && t->nodes[exits->nodes[e]].byte == byte; e++) {
             uint32_t node = exits->nodes[e];
-            if (!allow_node(w, t, node)) return false;
+            if (!allow_node(w, t, node, next)) return false;
             if (t->nodes[node].size > 1 && !walk_subtree(w, node, next)) return false;
         }
     }

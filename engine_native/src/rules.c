@@ -172,6 +172,7 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
     const draft_rule *r = &in->b->rules.at[i];
     uint64_t h = hash_mix((uint64_t)r->kind, r->nullable);
     if (r->capture.name != NULL) h = hash_bytes(r->capture.name, r->capture.n, hash_mix(h, r->capture.lead));
+    h = hash_mix(hash_mix(hash_mix(h, r->meter.most_tokens), r->meter.least_chars), r->meter.most_chars);
     if (r->kind == RULE_REPEAT)
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
@@ -208,9 +209,15 @@ static bool same_capture(const capture *a, const capture *b) {
     return a->n == b->n && a->lead == b->lead && memcmp(a->name, b->name, a->n) == 0;
 }
 
+static bool same_meter(const meter *a, const meter *b) {
+    return a->most_tokens == b->most_tokens && a->least_chars == b->least_chars && a->most_chars == b->most_chars;
+}
+
 static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     const draft_rule *d = &in->b->rules.at[i];
-    if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture)) return false;
+    if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture) ||
+        !same_meter(&d->meter, &r->meter))
+        return false;
     if (d->kind == RULE_REPEAT)
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
@@ -298,6 +305,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->max = d->max;
     r->nullable = d->nullable;
     r->capture = d->capture;
+    r->meter = d->meter;
+    r->metered = d->meter.most_tokens != 0 || d->meter.least_chars != 0 || d->meter.most_chars != 0;
     if (d->capture.name != NULL) r->capture.name = memcpy((char *)r + name_at, d->capture.name, (size_t)d->capture.n + 1);
     r->hash = in->nodes[i].hash;
     return r;

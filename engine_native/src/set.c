@@ -11,7 +11,7 @@
  *
  * All of it works in one closure per store, so every function that makes a set
  * holds `grow` meanwhile; a step that is remembered takes no lock (set_step). */
-#include "store.h"
+#include "meter.h"
 
 typedef struct waiter_node {
     waiter w;
@@ -302,7 +302,7 @@ static void visit(store *s, item it) {
         visit_repeat(s, it);
         return;
     }
-    if (st->final) complete(s, st->rule, it.origin);
+    if (st->final && (!st->rule->metered || meter_may_end(st->rule, it.reg))) complete(s, st->rule, it.origin);
     for (uint32_t i = 0; i < st->n_rules; i++) {
         rule_edge e = st->rules[i];
         wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
@@ -350,6 +350,10 @@ static void add_scan(store *s, item it) {
 
 /* The bytes that an item may go on with. */
 static void add_allowed(byteset *allow, const item *it) {
+    if (it->state->rule->metered && meter_full(it->state->rule, it->reg)) {
+        allow->w[2] |= it->state->allow.w[2]; /* 0x80..0xBF: the rest of a character */
+        return;
+    }
     if (it->state->rule->n_onces == 0) {
         byteset_or(allow, &it->state->allow);
         return;
@@ -358,6 +362,21 @@ static void add_allowed(byteset *allow, const item *it) {
         const byte_edge *edge = &it->state->bytes[e];
         if (!item_dead(edge->to, it->reg)) byteset_add_range(allow, edge->lo, edge->hi);
     }
+}
+
+/* Can anything of the set go on, or end, once the token is over? */
+static bool outlives_token(const set *at) {
+    if ((at->flags & SET_METERED) == 0 || (at->flags & (SET_ACCEPTING | SET_EXITS)) != 0) return true;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        uint64_t reg = at->scan[i].reg;
+        if (!at->scan[i].state->rule->metered || meter_settle(at->scan[i].state->rule, &reg)) return true;
+    }
+    return false;
+}
+
+static void add_meter(set *at, const item *it) {
+    if (!it->state->rule->metered) return;
+    at->flags |= meter_inside(it->reg) ? SET_REGISTERS | SET_METERED : SET_REGISTERS;
 }
 
 static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
@@ -404,7 +423,9 @@ static set *closure_intern(store *s) {
         add_allowed(&out->allow, &out->scan[i]);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
         if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & (SET_REGISTERS | SET_OPEN);
+        add_meter(out, &out->scan[i]);
     }
+    if (!outlives_token(out)) out->flags |= SET_CUT;
     for (uint32_t i = 0; i < out->n_waiters; i++) {
         const waiter *w = &set_waiters(out)[i];
         if (counts(w->target)) out->flags |= w->reg == COUNT_OPEN ? SET_REGISTERS | SET_OPEN : SET_REGISTERS;
@@ -438,12 +459,18 @@ static void resolve_aliases(store *s) {
         add_waiter(s, (waiter){c->aliases[i].on, c->aliases[i].target, NULL, c->aliases[i].reg});
 }
 
+/* Can a byte or a token follow the item at once? */
+static bool can_scan(const item *it) {
+    if (it->state->rule->metered && meter_full(it->state->rule, it->reg)) return it->state->allow.w[2] != 0;
+    return it->state->n_bytes != 0 || it->state->n_tokens != 0;
+}
+
 /* Run the closure over the kernel items added so far. */
 static set *closure_run(store *s) {
     closure *c = s->closure;
     for (uint32_t i = 0; i < c->n_items && !c->failed; i++) {
         item it = c->items[i];
-        if (it.state->n_bytes != 0 || it.state->n_tokens != 0) add_scan(s, it);
+        if (can_scan(&it)) add_scan(s, it);
         visit(s, it);
     }
     resolve_aliases(s);
@@ -483,7 +510,7 @@ set *set_local(use *u, const state *st, uint64_t reg) {
     pthread_mutex_lock(&s->grow);
     closure_begin(u);
     add_scan(s, (item){st, s->top, reg});
-    if (st->final) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
+    if (st->final && (!st->rule->metered || meter_may_end(st->rule, reg))) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
     set *out = closure_intern(s);
     pthread_mutex_unlock(&s->grow);
     return out;
@@ -504,11 +531,12 @@ set *set_step_slow(use *u, set *from, uint32_t byte) {
     closure_begin(u);
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
+        uint64_t reg = it->reg;
         if (!byteset_has(&it->state->allow, byte)) continue;
+        if (it->state->rule->metered && !meter_step(it->state->rule, byte, &reg)) continue;
         for (uint32_t e = 0; e < it->state->n_bytes; e++) {
             const byte_edge *edge = &it->state->bytes[e];
-            if (edge->lo <= byte && byte <= edge->hi)
-                add_item(s, edge->to, it->reg, it->origin == NULL ? from : it->origin);
+            if (edge->lo <= byte && byte <= edge->hi) add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
         }
     }
     out = closure_run(s);
@@ -541,6 +569,25 @@ set *set_step_token(use *u, set *from, uint32_t token) {
                 add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
     }
     set *out = closure_run(s);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_settle(use *u, set *at) {
+    store *s = u->s;
+    if ((at->flags & SET_METERED) == 0) return at;
+    set *known = atomic_load_explicit(&at->settled, memory_order_acquire);
+    if (known != NULL) return known;
+    pthread_mutex_lock(&s->grow);
+    closure_begin(u);
+    s->closure->flags = at->flags & (SET_ACCEPTING | SET_EXITS);
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        item it = at->scan[i];
+        if (!it.state->rule->metered || meter_settle(it.state->rule, &it.reg)) add_scan(s, it);
+    }
+    for (uint32_t i = 0; i < at->n_waiters; i++) add_waiter(s, set_waiters(at)[i]);
+    set *out = closure_intern(s);
+    if (out != NULL) atomic_store_explicit(&at->settled, out, memory_order_release);
     pthread_mutex_unlock(&s->grow);
     return out;
 }
@@ -620,8 +667,11 @@ set *set_canonical(use *u, set *at) {
         if (canonical_or_self(top) != NULL) continue;
         closure_begin(u);
         c->flags = top->flags & (SET_ACCEPTING | SET_EXITS);
-        for (uint32_t i = 0; i < top->n_scan; i++)
-            add_scan(s, (item){top->scan[i].state, canonical_or_self(top->scan[i].origin), top->scan[i].reg});
+        for (uint32_t i = 0; i < top->n_scan; i++) {
+            item it = {top->scan[i].state, canonical_or_self(top->scan[i].origin), top->scan[i].reg};
+            if (it.state->rule->metered) it.reg = meter_canonical(it.state->rule, it.reg, s->reach);
+            add_scan(s, it);
+        }
         for (uint32_t i = 0; i < top->n_waiters; i++) {
             waiter w = set_waiters(top)[i];
             w.reg = canonical_count(s, &w);

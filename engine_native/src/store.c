@@ -148,6 +148,7 @@ static void mark(store *s) {
 static void prune_set(store *s, set *at, bool everything) {
     atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->unbounded, NULL, memory_order_relaxed);
+    atomic_store_explicit(&at->settled, NULL, memory_order_relaxed);
     for (int i = 0; i < 16; i++) {
         edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
         for (int k = 0; b != NULL && k < 16; k++) {

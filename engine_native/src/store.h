@@ -95,9 +95,11 @@ struct rule {
     uint32_t n_bytes, n_rules, n_tokens, n_onces; /* edges of all states */
     uint64_t required;   /* onces that must have been passed */
     bool nullable;
+    bool metered;        /* its items' registers are those of meter.h */
     bool mark;           /* during a collection */
     rule_kind kind;
     capture capture;     /* of a plain rule; part of what makes rules equal */
+    meter meter;         /* likewise */
     uint32_t min, max;   /* of a repeat */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
     struct name *name;   /* of a named rule */
@@ -147,6 +149,8 @@ typedef struct waiter {
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
 #define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+#define SET_METERED 32u  /* a scan item counts this token: see set_settle */
+#define SET_CUT 64u      /* no token can end here: nothing would be left */
 
 /* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
 #define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
@@ -184,6 +188,7 @@ struct set {
     _Atomic(loop *) loop;
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
     _Atomic(set *) unbounded; /* the set without the bounds of its one counter; itself if it has none */
+    _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
     _Atomic(edge_block *) edges[16];
     item scan[]; /* waiters follow */
 };
@@ -283,6 +288,8 @@ static inline set *set_step(use *u, set *from, uint32_t byte) {
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
 set *set_step_token(use *u, set *from, uint32_t token);
+/* The set once a token that led to it is over.  Not for sets that are SET_CUT. */
+set *set_settle(use *u, set *at);
 /* What is possible in a or in b. */
 set *set_union(use *u, set *a, set *b);
 /* The set after the rule of an item that began in origin (NULL: in s itself) is complete. */
