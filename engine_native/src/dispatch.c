@@ -16,6 +16,7 @@
  * Cost: a step of the trie for each byte of each pair that is reached; inside a
  * character that is only the root and trie states that end inside one. */
 #include "expr.h"
+#include "state_table.h"
 
 typedef struct ac_state {
     uint32_t fail, parent, symbol, first_child, n_children;
@@ -133,6 +134,11 @@ static const struct {
     {7, 0x80, 0x8F, 2},
 };
 
+/* A place inside a longer pattern: how far it is, and the state of all the text. */
+typedef struct inner {
+    uint32_t pattern, text; /* states of the trie */
+} inner;
+
 typedef struct dispatcher {
     builder *b;
     const expr *e;
@@ -141,8 +147,9 @@ typedef struct dispatcher {
     uint32_t to;
     uint32_t *number; /* (state, phase) -> state of f, + 1 */
     uint32_t *begin;  /* of each pattern's `then`, + 1 */
-    uint32_t *within; /* state of the trie -> state of f inside a longer pattern, + 1 */
-    VEC(uint32_t) longer; /* states in `within` */
+    VEC(inner) longer; /* places inside longer patterns ... */
+    VEC(uint32_t) number_of_inner; /* ... and their states of f */
+    state_table inner_table;
     VEC(uint32_t) queue;
 } dispatcher;
 
@@ -155,32 +162,45 @@ static uint32_t text_state(dispatcher *d, uint32_t s, uint32_t phase) {
     return d->number[key] - 1;
 }
 
-/* Every pattern that completes in s goes on with its `then`. */
-static void add_completions(dispatcher *d, uint32_t s, uint32_t at) {
-    for (; s != 0; s = d->a.states.at[d->a.states.at[s].fail].output) {
-        for (uint32_t p = d->a.states.at[s].pattern; p != 0; p = d->a.next_pattern[p - 1]) {
-            if (d->begin[p - 1] == 0) {
-                d->begin[p - 1] = fsm_state(d->f) + 1;
-                uint32_t end = d->e->u.dispatch.loop ? text_state(d, 0, 0) : d->to;
-                expr_build(d->b, d->e->u.dispatch.patterns[p - 1].then, d->f, d->begin[p - 1] - 1, end);
-            }
-            fsm_empty_add(d->f, at, d->begin[p - 1] - 1);
+/* The patterns that are exactly s go on with their `then`. */
+static void complete_patterns(dispatcher *d, uint32_t s, uint32_t at) {
+    for (uint32_t p = d->a.states.at[s].pattern; p != 0; p = d->a.next_pattern[p - 1]) {
+        if (d->begin[p - 1] == 0) {
+            d->begin[p - 1] = fsm_state(d->f) + 1;
+            uint32_t end = d->e->u.dispatch.loop ? text_state(d, 0, 0) : d->to;
+            expr_build(d->b, d->e->u.dispatch.patterns[p - 1].then, d->f, d->begin[p - 1] - 1, end);
         }
+        fsm_empty_add(d->f, at, d->begin[p - 1] - 1);
+    }
+}
+
+/* Every pattern that completes in s, the nearest of which is `output`. */
+static void add_completions(dispatcher *d, uint32_t output, uint32_t at) {
+    for (uint32_t s = output; s != 0; s = d->a.states.at[d->a.states.at[s].fail].output) {
+        complete_patterns(d, s, at);
         if (d->a.states.at[d->a.states.at[s].fail].tokens != d->a.states.at[s].tokens) break;
     }
 }
 
-/* From s, of which a pattern is the whole, on inside the longer ones that begin with it. */
-static void add_longer(dispatcher *d, uint32_t s, uint32_t at) {
+static uint32_t inner_state(dispatcher *d, uint32_t pattern, uint32_t text) {
+    uint32_t *slot;
+    inner place = {pattern, text};
+    uint32_t known = state_table_find(d->a.mem, &d->inner_table, d->longer.at, d->longer.n, sizeof place, &place, &slot);
+    if (known != UINT32_MAX) return d->number_of_inner.at[known];
+    vec_push(d->a.mem, &d->longer, place);
+    vec_push(d->a.mem, &d->number_of_inner, fsm_state(d->f));
+    *slot = d->longer.n;
+    return d->number_of_inner.at[d->longer.n - 1];
+}
+
+/* From a place where the pattern of s is complete, on inside the longer ones that begin with it. */
+static void add_longer(dispatcher *d, uint32_t s, uint32_t text, uint32_t at) {
     const ac_state *state = &d->a.states.at[s];
     for (uint32_t i = 0; i < state->n_children; i++) {
         uint32_t child = d->a.children[state->first_child + i], symbol = d->a.states.at[child].symbol;
-        if (d->a.states.at[child].excluded) continue;
-        if (d->within[child] == 0) {
-            d->within[child] = fsm_state(d->f) + 1;
-            vec_push(d->a.mem, &d->longer, child);
-        }
-        uint32_t to = d->within[child] - 1;
+        uint32_t next = ac_step(&d->a, text, symbol); /* at least the child's text */
+        if (next == AC_DEAD || d->a.states.at[next].excluded) continue;
+        uint32_t to = inner_state(d, child, next);
         if (!sym_is_token(symbol)) {
             fsm_edge_add(d->f, at, symbol, symbol, to);
             continue;
@@ -231,20 +251,21 @@ void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t t
     ac_build(&d.a, e);
     d.number = arena_alloc(&b->w->mem, (size_t)d.a.states.n * PHASES, sizeof *d.number);
     d.begin = arena_alloc(&b->w->mem, e->n + 1, sizeof *d.begin);
-    d.within = arena_alloc(&b->w->mem, d.a.states.n, sizeof *d.within);
     fsm_empty_add(f, from, text_state(&d, 0, 0));
     for (uint32_t q = 0, l = 0; q < d.queue.n || l < d.longer.n;) {
         if (l < d.longer.n) { /* inside a longer pattern there is nothing but that */
-            uint32_t s = d.longer.at[l++], at = d.within[s] - 1;
-            if (d.a.states.at[s].pattern != 0) add_completions(&d, d.a.states.at[s].output, at);
-            add_longer(&d, s, at);
+            inner place = d.longer.at[l];
+            uint32_t at = d.number_of_inner.at[l++];
+            complete_patterns(&d, place.pattern, at);
+            add_longer(&d, place.pattern, place.text, at);
             continue;
         }
         uint32_t s = d.queue.at[q] / PHASES, phase = d.queue.at[q] % PHASES, at = d.number[d.queue.at[q]] - 1;
+        uint32_t output = d.a.states.at[s].output;
         q++;
-        if (phase == 0 && d.a.states.at[s].output != 0) {
-            add_completions(&d, d.a.states.at[s].output, at);
-            if (d.a.states.at[s].pattern != 0) add_longer(&d, s, at);
+        if (phase == 0 && output != 0) {
+            add_completions(&d, output, at);
+            add_longer(&d, output, s, at);
             continue;
         }
         if (phase == 0 && d.a.states.at[s].tokens == 0) fsm_empty_add(f, at, to);

@@ -67,7 +67,9 @@ static uint32_t *ending_tokens(tagger *t, ends outer) {
             continue;
         }
         uint32_t n = literal_symbols(t->b, outer.at[i]->u.text, outer.at[i]->n, &symbols);
-        if (n == 1 && sym_is_token(symbols[0])) mark_text(t, outer.at[i], marked);
+        for (uint32_t token = n == 1 && sym_is_token(symbols[0]) ? symbols[0] - SYM_TOKEN : TRIE_NO_TOKEN; token != TRIE_NO_TOKEN;
+             token = t->b->vocab->specials.next_same[token])
+            bit_set(marked, token);
     }
     return marked;
 }

@@ -107,7 +107,7 @@ def with_single_bytes(case: Case) -> Case:
     return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
 
 
-def draw(kind: Kind, seed: int) -> Case:
+def draw(kind: Kind, seed: int, shapes: Shapes = Shapes()) -> Case:
     """The case of this kind and seed."""
     rng = random.Random(f"{kind} {seed}")
     if kind == "ebnf":
@@ -115,7 +115,7 @@ def draw(kind: Kind, seed: int) -> Case:
         grammar = draw_grammar(rng, alphabet)
         return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar))
     alphabet = draw_tag_alphabet(rng)
-    node = draw_node(rng, alphabet, Shapes())
+    node = draw_node(rng, alphabet, shapes)
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
     return over(Case(kind, seed, node, tokens), tokens)
 

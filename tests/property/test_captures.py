@@ -27,7 +27,7 @@ MOST_TOKENS = 6
 def _draw(seed: int) -> Case:
     rng = random.Random(f"captures {seed}")
     alphabet = draw_tag_alphabet(rng)
-    node = draw_captures(rng, draw_node(rng, alphabet, Shapes()))
+    node = draw_captures(rng, draw_node(rng, alphabet, Shapes(limits=False)))
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
     return over(Case("tag", seed, node, tokens), tokens)
 
