@@ -196,8 +196,10 @@ def _without_captures(node: structural_tag.Node) -> structural_tag.Node:
             node = replace(node, content=_without_captures(content))
         case structural_tag.Tag():
             node = _plain_tag(node)
-        case structural_tag.TriggeredTags(_, tags):
+        case structural_tag.TriggeredTags(_, tags) | structural_tag.TokenTriggeredTags(_, tags):
             node = replace(node, tags=tuple(_plain_tag(tag) for tag in tags))
+        case structural_tag.DispatchOf(rules) | structural_tag.TokenDispatchOf(rules):
+            node = replace(node, rules=tuple((mark, _without_captures(each)) for mark, each in rules))
     return replace(node, capture=None)
 
 
