@@ -322,12 +322,20 @@ fsm *json_other_string_automaton(builder *b, expr *taken) {
 #define INDENT_SPACES 64
 #define INDENT_TABS 16
 
-static expr *blank(builder *b, int whitespace) {
+static expr *blank(builder *b, int layout) {
+    int whitespace = layout & 15;
+    uint32_t count = layout_whitespace_count(layout);
+    if (count != 0) whitespace = STE_WHITESPACE_ANY;
     if (whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT) return expr_empty(b);
     fsm *f = fsm_new(b->w);
     f->final.at[f->start] = 1;
     if (whitespace == STE_WHITESPACE_ANY) {
-        for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, f->start, (uint8_t)*c, (uint8_t)*c, f->start);
+        for (uint32_t i = 0, at = f->start; i < (count != 0 ? count : 1); i++) {
+            uint32_t next = count == 0 ? at : fsm_state(f);
+            f->final.at[next] = 1;
+            for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
+            at = next;
+        }
     } else {
         uint32_t space = fsm_state(f), line = fsm_state(f);
         f->final.at[space] = f->final.at[line] = 1;
@@ -353,10 +361,10 @@ int json_layout(const ste_options *options) {
 }
 
 json_spaces json_whitespace(builder *b, int layout) {
-    json_spaces out = {.inside = blank(b, layout & 15)};
+    json_spaces out = {.inside = blank(b, layout)};
     expr *sides[4], *marks[2] = {expr_text(b, ","), expr_text(b, ":")};
     for (int i = 0; i < 4; i++)
-        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
+        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT && layout_whitespace_count(layout) == 0 ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
                                                          : out.inside;
     out.comma = expr_sequence(b, (expr *[]){sides[0], marks[0], sides[1]}, 3);
     out.colon = expr_sequence(b, (expr *[]){sides[2], marks[1], sides[3]}, 3);

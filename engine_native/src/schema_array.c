@@ -10,7 +10,7 @@
  *
  * An item that may or may not satisfy a schema is offered in both versions; where
  * the exact count matters, the second version is the schema's negation. */
-#include "schema.h"
+#include "schema_style.h"
 #include "state_table.h"
 
 #define MAX_PREFIX 2000 /* each of them nests the expression one level deeper */
@@ -112,7 +112,7 @@ static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_
     /* "[" space "]" or "[" space items space "]" */
     expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
     if (min == 0) items = expr_optional(b, items);
-    return expr_sequence(b, (expr *[]){expr_text(b, "["), c->space.inside, items, expr_text(b, "]")}, 4);
+    return expr_sequence(b, (expr *[]){c->now->array, items, c->now->array_end}, 3);
 }
 
 /* ---- unique items ---- */
@@ -142,7 +142,7 @@ static void find_values(array_builder *a, const json *at) {
                     "keyword \"uniqueItems\" is supported for items of at most %d listed values", MAX_VALUES);
     a->spelled = arena_alloc(&c->b->w->mem, a->values.n + 1, sizeof *a->spelled);
     for (uint32_t i = 0; i < a->values.n; i++)
-        a->spelled[i] = expr_rule(c->b, rule_of(c->b, schema_fixed(c, a->values.at[i])));
+        a->spelled[i] = expr_rule(c->b, rule_of(c->b, style_fixed_item(c, a->values.at[i])));
 }
 
 /* ---- states ---- */
@@ -296,13 +296,13 @@ static expr *lower_states(array_builder *a) {
     a->separator = a->c->space.comma;
     array_state none = {0};
     uint32_t begin = fsm_state(a->f);
-    expr_build(b, expr_pair(b, expr_text(b, "["), a->c->space.inside), a->f, a->f->start, begin);
-    if (complete(a, &none)) fsm_edge_add(a->f, begin, ']', ']', a->end);
+    expr_build(b, a->c->now->array, a->f, a->f->start, begin);
+    if (complete(a, &none)) expr_build(b, a->c->now->array_end, a->f, begin, a->end);
     add_items(a, begin, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];
-        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, expr_text(b, "]")), a->f, at, a->end);
+        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, a->c->now->array_end), a->f, at, a->end);
         if (s.index == a->max) continue;
         uint32_t next = fsm_state(a->f);
         expr_build(b, a->separator, a->f, at, next);
