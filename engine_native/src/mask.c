@@ -512,9 +512,9 @@ static bool fill_items(set *at, walker *w) {
     return true;
 }
 
-/* Can what follows the repeat begin with a character that repeats it?  Negative: out of memory. */
-static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
-    set *after = set_after(u, at, counter->origin, counter->target->rule);
+/* Can what follows the rule begin with a character of the loop?  Negative: out of memory. */
+static int overlaps(use *u, set *at, set *origin, rule *r, const loop *l) {
+    set *after = set_after(u, at, origin, r);
     if (after == NULL) return -1;
     byteset repeats = l->ascii;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
@@ -523,11 +523,13 @@ static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
     return common != 0;
 }
 
-/* A loop in this context whose items are none by themselves: a repeated rule. */
+/* A loop in this context whose items are none by themselves: a repeated rule; or are, but may end anywhere. */
 static bool fill(set *at, walker *w) {
     uint64_t most;
     const waiter *counter;
+    const item *metered = NULL;
     set *unbounded = set_unbounded(w->u, at, &most, &counter);
+    if (unbounded != NULL && counter == NULL) unbounded = set_unmetered(w->u, at, &most, &metered);
     if (unbounded == NULL) return false;
     const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
@@ -536,10 +538,11 @@ static bool fill(set *at, walker *w) {
         set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
         const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);
         if (by_itself == NULL) return false;
-        direct = !by_itself->is_loop && at->scan[i].state->n_tokens == 0;
+        direct = (!by_itself->is_loop || by_itself->exits) && at->scan[i].state->n_tokens == 0;
     }
-    if (direct && counter != NULL && most < w->s->reach) {
-        int overlap = overlaps(w->u, at, counter, l);
+    if (direct && most < w->s->reach) {
+        int overlap = counter != NULL ? overlaps(w->u, at, counter->origin, counter->target->rule, l)
+                                      : overlaps(w->u, at, metered->origin, metered->state->rule, l);
         if (overlap < 0) return false;
         direct = overlap == 0;
     }

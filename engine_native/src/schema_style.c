@@ -271,14 +271,15 @@ expr *style_spelled_keys(schema_context *c, const fsm *keys) {
         }
         if (from <= g.hi) fsm_utf8_add(f, g.from, from, g.hi, g.to);
     }
-    return expr_rule(b, rule_of(b, expr_fsm(b, f)));
+    return expr_rule(b, rule_of(b, expr_pair(b, expr_fsm(b, f), c->space.colon)));
 }
 
-expr *style_pair(schema_context *c, expr *key, expr *bare_key, expr *value) {
+expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value) {
     builder *b = c->b;
-    if (c->now == &c->json) return expr_sequence(b, (expr *[]){key, c->space.colon, value}, 3);
+    if (known || keys_are_json(c)) key = expr_pair(b, key, c->space.colon);
+    if (c->now == &c->json) return expr_pair(b, key, value);
     expr *begin = expr_pair(b, c->space.inside, mark(c, c->style->member));
-    expr *pair = expr_sequence(b, (expr *[]){begin, key, c->space.colon, value}, 4);
+    expr *pair = expr_sequence(b, (expr *[]){begin, key, value}, 3);
     if (c->style->close_key == NULL) return pair;
     return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close), bare_key, mark(c, c->style->close_key)}, 4);
 }

@@ -67,8 +67,10 @@ expr *style_fixed_item(schema_context *c, const json *value);
 expr *style_key(schema_context *c, const json *place, const char *key, uint32_t n);
 /* Of the keys of an automaton over code points those that can be written; NULL if there are none. */
 fsm *style_keys(schema_context *c, fsm *keys);
+/* Where they are no JSON, with what follows a key: else the rule could end anywhere. */
 expr *style_spelled_keys(schema_context *c, const fsm *keys);
-expr *style_pair(schema_context *c, expr *key, expr *bare_key, expr *value);
+/* A member; known: its key was named, and not spelled as above. */
+expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value);
 /* Escapes unless the style can write all objects that the node describes. */
 void style_check_object(schema_context *c, const json *node);
 

@@ -688,7 +688,42 @@ set *set_canonical(use *u, set *at) {
     return out;
 }
 
-/* ---- one counter without its bounds ---- */
+/* ---- one counter, or one meter of characters, without its bounds ---- */
+
+set *set_unmetered(use *u, set *at, uint64_t *left, const item **metered) {
+    store *s = u->s;
+    *left = UINT64_MAX;
+    *metered = NULL;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        const item *it = &at->scan[i];
+        if (!it->state->rule->metered) continue;
+        if (*metered != NULL) { /* two of them: nothing is known */
+            *metered = NULL;
+            return at;
+        }
+        *metered = it;
+    }
+    if (*metered == NULL || meter_chars((*metered)->reg) >= CHARS_OPEN) return at;
+    const item *only = *metered;
+    const meter *m = &only->state->rule->meter;
+    uint32_t chars = meter_chars(only->reg), mark = chars < m->least_chars ? CHARS_OPEN : CHARS_FREE;
+    if (m->most_chars != 0) *left = m->most_chars - chars;
+    set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
+    if (known != NULL) return known;
+    pthread_mutex_lock(&s->grow);
+    closure_begin(u);
+    s->closure->flags = at->flags & (SET_ACCEPTING | SET_EXITS);
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        item it = at->scan[i];
+        if (&at->scan[i] == only) it.reg = meter_register(mark, meter_tokens(it.reg), meter_inside(it.reg));
+        add_scan(s, it);
+    }
+    for (uint32_t i = 0; i < at->n_waiters; i++) add_waiter(s, set_waiters(at)[i]);
+    set *out = closure_intern(s);
+    if (out != NULL) atomic_store_explicit(&at->unbounded, out, memory_order_release);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
 
 set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter) {
     store *s = u->s;

@@ -187,7 +187,7 @@ struct set {
     _Atomic(exit_list *) exits;
     _Atomic(loop *) loop;
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
-    _Atomic(set *) unbounded; /* the set without the bounds of its one counter; itself if it has none */
+    _Atomic(set *) unbounded; /* the set without the bounds of its one counter or meter; itself if it has none */
     _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
     _Atomic(edge_block *) edges[16];
     item scan[]; /* waiters follow */
@@ -299,6 +299,9 @@ set *set_canonical(use *u, set *at);
 /* If what begins in `at` is one counted repeat: `at` without its bounds, *left: how many more repetitions the
  * upper bound leaves (UINT64_MAX: no bound), *counter: its waiter.  Else `at` itself, and NULL. */
 set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter);
+/* If just one item of `at` is metered: `at` without its bounds of characters, *left: how many more the upper one
+ * leaves (UINT64_MAX: no bound), *metered: the item.  Else `at` itself, and NULL.  NULL as above. */
+set *set_unmetered(use *u, set *at, uint64_t *left, const item **metered);
 void set_destroy(store *s, set *at);
 size_t set_bytes(const set *at);
 
