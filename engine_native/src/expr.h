@@ -82,8 +82,9 @@ typedef struct capture {
     uint32_t lead; /* bytes of the span that come before the rule: the trigger that led to it */
 } capture;
 
-/* How much a rule may match, whatever its automaton says: the automaton must be of text that may always go on with
- * some character and, after each whole one, end.  0: no such bound.  A token counts if any byte of it is matched. */
+/* How much a rule may match, whatever its automaton says.  0: no such bound.  A token counts if any byte of it is
+ * matched; special tokens that are matched as units count nothing.  Wherever the automaton is, it must be able to go on
+ * for as long as one likes; and with most_tokens to end after every character. */
 typedef struct meter {
     uint32_t most_tokens, least_chars, most_chars;
 } meter;

@@ -330,7 +330,7 @@ static uint32_t byteset_size(const byteset *s) {
 
 static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
     const state *home = common_target(st);
-    if (st->rule->kind != RULE_PLAIN || st->rule->metered || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
+    if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
         return NULL;
     for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
         if (home->tokens[e].lo != home->tokens[e].hi || !bit_get(v->special, home->tokens[e].lo)) return NULL;
@@ -438,7 +438,14 @@ static bool fill_local(set *at, const state *st, walker *w) {
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
     if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
-    const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
+    uint64_t left;
+    const item *metered;
+    set *unmetered = l->is_loop || !st->rule->metered ? at : set_unmetered(w->u, at, &left, &metered);
+    const loop *beyond = unmetered == NULL ? NULL : set_loop(w->u, unmetered);
+    if (beyond == NULL) return false;
+    if (unmetered != at && beyond->is_loop && beyond->stays && !beyond->exits) return fill_loop(at, beyond, left, w);
+    bool counts = st->rule->metered && !meter_is_free(at->scan[0].reg);
+    const state *home = l->is_loop || counts ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
     return walk_root(w, at);
 }
@@ -523,6 +530,21 @@ static int overlaps(use *u, set *at, set *origin, rule *r, const loop *l) {
     return common != 0;
 }
 
+/* Are as many characters needed after one of the loop as before it, so that what a bound leaves can be told from `at`?
+ * Negative: out of memory. */
+static int keeps_need(use *u, set *at, const item *metered, const loop *l) {
+    if (l->stays) return 1;
+    for (uint32_t byte = 0; byte < 128; byte++) {
+        if (!byteset_has(&l->ascii, byte)) continue;
+        set *home = set_step(u, at, byte);
+        if (home == NULL) return -1;
+        for (uint32_t i = 0; i < home->n_scan; i++)
+            if (home->scan[i].state->rule == metered->state->rule) return home->scan[i].state->need == metered->state->need;
+        return 0;
+    }
+    return 0;
+}
+
 /* A loop in this context whose items are none by themselves: a repeated rule; or are, but may end anywhere. */
 static bool fill(set *at, walker *w) {
     uint64_t most;
@@ -534,6 +556,11 @@ static bool fill(set *at, walker *w) {
     const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
     bool direct = l->is_loop;
+    if (direct && metered != NULL && most != UINT64_MAX) {
+        int kept = keeps_need(w->u, unbounded, metered, l);
+        if (kept < 0) return false;
+        direct = kept == 1;
+    }
     for (uint32_t i = 0; i < at->n_scan && direct; i++) {
         set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
         const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);

@@ -5,7 +5,7 @@
  *   bit 63       this token is counted
  *
  * A byte that begins a character counts one, the first byte of a token counts
- * one token.  Where a bound is out of reach of any token (set_canonical) the
+ * one token; an item dies where its bound leaves no way to the end of the rule.  Where a bound is out of reach of any token (set_canonical) the
  * count is replaced by a mark that does not count: the text is then as free as
  * text without a meter, and masks and loops are shared.
  *
@@ -28,8 +28,13 @@ static inline uint64_t meter_register(uint32_t chars, uint32_t tokens, bool insi
 
 static inline bool begins_character(uint32_t byte) { return (byte & 0xC0) != 0x80; }
 
-/* No more characters, no more tokens. */
-static inline bool meter_full(const rule *r, uint64_t reg) { return r->meter.most_chars != 0 && meter_chars(reg) == r->meter.most_chars; }
+/* Has the item at st no way to its end within the bound of characters? */
+static inline bool meter_over(const state *st, uint64_t reg) {
+    uint32_t most = st->rule->meter.most_chars;
+    return most != 0 && meter_chars(reg) < CHARS_OPEN && (uint64_t)meter_chars(reg) + st->need > most;
+}
+
+/* No more tokens. */
 static inline bool meter_spent(const rule *r, uint64_t reg) { return r->meter.most_tokens != 0 && meter_tokens(reg) == r->meter.most_tokens; }
 
 /* May the text end with what the register has counted? */
@@ -37,21 +42,19 @@ static inline bool meter_may_end(const rule *r, uint64_t reg) {
     return meter_chars(reg) != CHARS_OPEN && meter_chars(reg) >= r->meter.least_chars;
 }
 
-/* One more byte: false if it is too much. */
-static inline bool meter_step(const rule *r, uint32_t byte, uint64_t *reg) {
+/* One more byte, to the state `to`: false if it is too much. */
+static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
+    const rule *r = to->rule;
     uint32_t chars = meter_chars(*reg), tokens = meter_tokens(*reg);
     bool inside = meter_inside(*reg);
-    if (begins_character(byte) && chars < CHARS_OPEN) {
-        if (meter_full(r, *reg)) return false;
-        if (r->meter.most_chars != 0 || chars < r->meter.least_chars) chars++;
-    }
+    if (begins_character(byte) && chars < CHARS_OPEN && (r->meter.most_chars != 0 || chars < r->meter.least_chars)) chars++;
     if (r->meter.most_tokens != 0 && tokens != TOKENS_FREE && !inside) {
         if (meter_spent(r, *reg)) return false;
         tokens++;
         inside = true;
     }
     *reg = meter_register(chars, tokens, inside);
-    return true;
+    return !meter_over(to, *reg);
 }
 
 /* The token is over: false if the item can match nothing any more. */
@@ -63,7 +66,7 @@ static inline bool meter_settle(const rule *r, uint64_t *reg) {
 
 /* The register that allows the same tokens, where none is longer than `reach` bytes. */
 static inline uint64_t meter_canonical(const rule *r, uint64_t reg, uint32_t reach) {
-    uint64_t ahead = (uint64_t)reach + 1;
+    uint64_t ahead = (uint64_t)reach + 1 + r->most_need;
     uint32_t chars = meter_chars(reg), tokens = meter_tokens(reg);
     if (chars < CHARS_OPEN) {
         if (chars + ahead < r->meter.least_chars)

@@ -17,7 +17,7 @@
  *
  * Cost: the edges of all rules, those of a cycle once in each round of step 2 (at
  * most nine). */
-#include "store.h"
+#include "meter.h"
 
 typedef struct node {
     uint32_t draft;
@@ -372,6 +372,29 @@ static void find_ahead(rule *r) {
     }
 }
 
+/* The fewest characters to the end from each state of a metered rule, from the ends of the edges back. */
+static void find_need(rule *r) {
+    if (!r->metered) return;
+    for (uint32_t s = 0; s < r->n_states; s++) r->states[s].need = r->states[s].final ? 0 : UINT32_MAX;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t s = r->n_states; s-- > 0;) {
+            state *st = &r->states[s];
+            uint32_t need = st->need;
+            for (uint32_t e = 0; e < st->n_bytes; e++) {
+                uint32_t to = st->bytes[e].to->need;
+                if (to != UINT32_MAX && to + begins_character(st->bytes[e].lo) < need) need = to + begins_character(st->bytes[e].lo);
+            }
+            for (uint32_t e = 0; e < st->n_tokens; e++)
+                if (st->tokens[e].to->need < need) need = st->tokens[e].to->need;
+            changed = changed || need != st->need;
+            st->need = need;
+        }
+    }
+    for (uint32_t s = 0; s < r->n_states; s++)
+        if (r->states[s].need > r->most_need) r->most_need = r->states[s].need;
+}
+
 void rule_free(store *s, rule *r) {
     uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
     if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
@@ -396,6 +419,7 @@ static bool create(interner *in) {
         rule *r = in->nodes[in->members.at[k]].done;
         rule_fill(in, in->members.at[k], r);
         find_ahead(r);
+        find_need(r);
         void **slot = &in->s->rules.slots[r->hash & (in->s->rules.size - 1)];
         r->chain = *slot;
         *slot = r;

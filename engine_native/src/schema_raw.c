@@ -56,24 +56,43 @@ static void add_pattern(schema_context *c, patterns *to, const char *text, size_
     if (k != n) vec_push(mem, to, (dispatch_pattern){symbols, k, NULL});
 }
 
-static expr *marked(schema_context *c, expr *body) {
-    if (c->form != FORM_GEMMA) return body;
-    expr *quote = expr_literal(c->b, c->style->guard, strlen(c->style->guard));
-    return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
+static expr *guard(schema_context *c) { return expr_literal(c->b, c->style->guard, strlen(c->style->guard)); }
+
+/* With the guard after it. */
+static expr *closed(schema_context *c, expr *body) { return c->form == FORM_BARE ? body : expr_pair(c->b, body, guard(c)); }
+
+static expr *opened(schema_context *c, expr *body) {
+    return c->form == FORM_GEMMA ? expr_rule(c->b, rule_of(c->b, expr_pair(c->b, guard(c), body))) : body;
+}
+
+/* Characters of the guard that count in a meter: special tokens do not. */
+static uint32_t guard_chars(schema_context *c) {
+    const uint32_t *symbols;
+    uint32_t n = literal_symbols(c->b, c->style->guard, strlen(c->style->guard), &symbols), chars = 0;
+    for (uint32_t i = 0; i < n && c->form != FORM_BARE; i++) chars += symbols[i] < 256 && (symbols[i] & 0xC0) != 0x80;
+    return chars;
+}
+
+/* The guard is part of the metered rule: else the rule could end anywhere. */
+static expr *limited(schema_context *c, expr *text, uint32_t min, uint32_t max) {
+    uint64_t more = guard_chars(c), least = min + more, most = max + more;
+    meter m = {.least_chars = (uint32_t)least, .most_chars = max == REPEAT_INFINITE ? 0 : (uint32_t)most};
+    if (least >= INT32_MAX || (max != REPEAT_INFINITE && most >= INT32_MAX))
+        escape(&c->b->w->out, STE_ERR_LIMIT, 0, "a length of more than 2^31 characters");
+    return expr_metered(c->b, closed(c, text), m);
 }
 
 expr *raw_text(schema_context *c, uint32_t min, uint32_t max) {
     builder *b = c->b;
     bool free = min == 0 && max == REPEAT_INFINITE;
-    if (max == 0) return marked(c, expr_empty(b));
+    if (max == 0) return opened(c, closed(c, expr_empty(b)));
     if (free && c->form == FORM_GEMMA && c->string != 0) return expr_rule(b, c->string - 1);
     patterns all = {0};
     add_pattern(c, &all, c->style->guard, strlen(c->style->guard));
     for (uint32_t i = 0; c->excludes != NULL && i < c->excludes->n; i++)
         add_pattern(c, &all, c->excludes->u.items[i].u.text, c->excludes->u.items[i].n);
     expr *text = expr_dispatch(b, all.at, all.n, true);
-    if (!free) text = expr_metered(b, text, (meter){.least_chars = min, .most_chars = max == REPEAT_INFINITE ? 0 : max});
-    expr *made = marked(c, text);
+    expr *made = opened(c, free ? closed(c, text) : limited(c, text, min, max));
     if (free && c->form == FORM_GEMMA) c->string = made->u.id + 1;
     return made;
 }
@@ -86,15 +105,16 @@ expr *raw_texts(schema_context *c, const fsm *f) {
     bytes->start = f->start;
     for (uint32_t s = 0; s < fsm_size(f); s++) bytes->final.at[s] = f->final.at[s];
     for (uint32_t e = 0; e < f->edges.n; e++) fsm_utf8_add(bytes, f->edges.at[e].from, f->edges.at[e].lo, f->edges.at[e].hi, f->edges.at[e].to);
-    return marked(c, expr_fsm(c->b, bytes));
+    return opened(c, closed(c, expr_fsm(c->b, bytes)));
 }
 
 expr *raw_fixed(schema_context *c, const char *text, uint32_t n) {
-    const char *guard = c->style->guard;
-    size_t m = strlen(guard);
+    const char *end = c->style->guard;
+    size_t m = strlen(end);
     bool broken = excluded_in(c, text, n);
-    for (uint32_t at = 0; at + m <= n && !broken; at++) broken = memcmp(text + at, guard, m) == 0;
-    if (!broken) return marked(c, expr_bytes(c->b, text, n));
+    for (uint32_t at = 0; at + m <= n && !broken; at++) broken = memcmp(text + at, end, m) == 0;
+    expr *bytes = expr_bytes(c->b, text, n);
+    if (!broken) return c->form == FORM_GEMMA ? opened(c, closed(c, bytes)) : bytes;
     builder_note(c->b, "style %s cannot write the listed string \"%.60s\"", c->style->name, text);
     return expr_never(c->b);
 }

@@ -33,7 +33,7 @@ static const struct style styles[] = {
     {.name = "cohere_xml", .member = "<cofl:value name=\"", .middle = "\" type=\"", .labels = {"raw", "json", "json", "list", "dict"},
      .after_label = "\">", .close = "</cofl:value>", .item = "<cofl:value type=\"", .item_end = "</cofl:value>",
      .guard = "</cofl:value>", .forbidden = "", .escapes = markup_escapes},
-    {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[</", .close_key = ">",
+    {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[", .close_key = "</", .key_end = ">",
      .item = "]<]minimax[>[<item>", .item_end = "]<]minimax[>[</item>", .guard = "]<]minimax[>[", .forbidden = "<>[]/",
      .named_only = true},
     {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|"},
@@ -151,7 +151,8 @@ static const char *label_of(const schema_context *c, uint32_t kind, bool fixed) 
     return c->style->labels[kind == TYPE_ARRAY ? 3 : 4];
 }
 
-static expr *labelled(schema_context *c, const char *label, expr *one) {
+/* guarded: the guard, with which the closing mark begins, is part of `one`. */
+static expr *labelled(schema_context *c, const char *label, bool guarded, expr *one) {
     builder *b = c->b;
     const struct style *s = c->style;
     VEC(expr *) parts = {0};
@@ -164,8 +165,7 @@ static expr *labelled(schema_context *c, const char *label, expr *one) {
         vec_push(&b->w->mem, &parts, mark(c, s->after_label));
     }
     vec_push(&b->w->mem, &parts, one);
-    if (c->form == FORM_ITEM) vec_push(&b->w->mem, &parts, mark(c, s->item_end));
-    if (c->form == FORM_ARGUMENT && s->close_key == NULL) vec_push(&b->w->mem, &parts, mark(c, s->close));
+    if (c->form != FORM_BARE) vec_push(&b->w->mem, &parts, mark(c, (c->form == FORM_ITEM ? s->item_end : s->close) + (guarded ? strlen(s->guard) : 0)));
     return expr_sequence(b, parts.at, parts.n);
 }
 
@@ -177,13 +177,14 @@ expr *style_value(schema_context *c, uint32_t kind, bool fixed, expr *one) {
     if (!form_is_raw(c->form) || one->kind == EXPR_NEVER) return one;
     /* Around the members of a list there is white space already. */
     bool list = is_recursive(c) && !fixed && (kind == TYPE_ARRAY || kind == TYPE_OBJECT);
-    if (!list && (kind != TYPE_STRING || fixed)) one = spaced(c, one);
-    return labelled(c, label_of(c, kind, fixed), one);
+    bool raw = kind == TYPE_STRING && !fixed;
+    if (!list && !raw) one = spaced(c, one);
+    return labelled(c, label_of(c, kind, fixed), raw, one);
 }
 
 expr *style_integer(schema_context *c, expr *one) {
     if (!c->style->kinds || !form_is_raw(c->form) || one->kind == EXPR_NEVER) return NULL;
-    return labelled(c, "integer", spaced(c, one));
+    return labelled(c, "integer", false, spaced(c, one));
 }
 
 expr *style_fixed_item(schema_context *c, const json *value) {
@@ -281,7 +282,7 @@ expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr 
     expr *begin = expr_pair(b, c->space.inside, mark(c, c->style->member));
     expr *pair = expr_sequence(b, (expr *[]){begin, key, value}, 3);
     if (c->style->close_key == NULL) return pair;
-    return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close), bare_key, mark(c, c->style->close_key)}, 4);
+    return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close_key), bare_key, mark(c, c->style->key_end)}, 4);
 }
 
 void style_check_object(schema_context *c, const json *node) {

@@ -32,9 +32,10 @@ struct style {
     const char *middle2;      /* and after white space there; NULL: there is none */
     const char *labels[5];    /* of strings, numbers and the like, JSON text, arrays, objects; NULL: there are none */
     const char *after_label;
-    const char *close;        /* after the value ... */
-    const char *close_key;    /* ... and its key again, and this; NULL: without */
-    const char *item, *item_end; /* around an item of an array, with the label's beginning; NULL: what is inside of values is JSON */
+    const char *close;        /* after the value; begins with the guard */
+    const char *close_key, *key_end; /* and then around its key again; NULL: without */
+    const char *item, *item_end; /* around an item of an array, like `member` with the beginning of the label and `close`;
+                                  * NULL: what is inside of values is JSON */
     const char *guard;        /* must not occur in raw strings */
     const char *forbidden;    /* characters that a key cannot have, besides controls */
     const style_escape *escapes; /* in keys; ends with from = 0 */
@@ -76,10 +77,11 @@ void style_check_object(schema_context *c, const json *node);
 
 /* ---- schema_raw.c: strings that are no JSON ---- */
 
-/* Texts of min..max characters; with the marks around them in the form GEMMA. */
+/* Texts of min..max characters, and the guard after them but in the form BARE; before them, too, in the form GEMMA. */
 expr *raw_text(schema_context *c, uint32_t min, uint32_t max);
-/* The texts of an automaton over code points. */
+/* The texts of an automaton over code points, likewise. */
 expr *raw_texts(schema_context *c, const fsm *f);
+/* One listed text; the guard only in the form GEMMA. */
 expr *raw_fixed(schema_context *c, const char *text, uint32_t n);
 /* JSON strings, quotes included, of spelled bodies that do not contain the excluded strings. */
 expr *json_quoted_without(schema_context *c, const json *place, fsm *body);

@@ -350,8 +350,12 @@ static void add_scan(store *s, item it) {
 
 /* The bytes that an item may go on with. */
 static void add_allowed(byteset *allow, const item *it) {
-    if (it->state->rule->metered && meter_full(it->state->rule, it->reg)) {
-        allow->w[2] |= it->state->allow.w[2]; /* 0x80..0xBF: the rest of a character */
+    if (it->state->rule->metered && !meter_is_free(it->reg)) {
+        for (uint32_t e = 0; e < it->state->n_bytes; e++) {
+            const byte_edge *edge = &it->state->bytes[e];
+            uint64_t reg = it->reg; /* the bytes of an edge all begin a character, or none does */
+            if (meter_step(edge->to, edge->lo, &reg)) byteset_add_range(allow, edge->lo, edge->hi);
+        }
         return;
     }
     if (it->state->rule->n_onces == 0) {
@@ -461,7 +465,11 @@ static void resolve_aliases(store *s) {
 
 /* Can a byte or a token follow the item at once? */
 static bool can_scan(const item *it) {
-    if (it->state->rule->metered && meter_full(it->state->rule, it->reg)) return it->state->allow.w[2] != 0;
+    if (it->state->rule->metered && it->state->n_tokens == 0) {
+        byteset allow = {0};
+        add_allowed(&allow, it);
+        return !byteset_empty(&allow);
+    }
     return it->state->n_bytes != 0 || it->state->n_tokens != 0;
 }
 
@@ -531,12 +539,12 @@ set *set_step_slow(use *u, set *from, uint32_t byte) {
     closure_begin(u);
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
-        uint64_t reg = it->reg;
         if (!byteset_has(&it->state->allow, byte)) continue;
-        if (it->state->rule->metered && !meter_step(it->state->rule, byte, &reg)) continue;
         for (uint32_t e = 0; e < it->state->n_bytes; e++) {
             const byte_edge *edge = &it->state->bytes[e];
-            if (edge->lo <= byte && byte <= edge->hi) add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
+            uint64_t reg = it->reg;
+            if (byte < edge->lo || edge->hi < byte || (edge->to->rule->metered && !meter_step(edge->to, byte, &reg))) continue;
+            add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
         }
     }
     out = closure_run(s);
@@ -707,7 +715,7 @@ set *set_unmetered(use *u, set *at, uint64_t *left, const item **metered) {
     const item *only = *metered;
     const meter *m = &only->state->rule->meter;
     uint32_t chars = meter_chars(only->reg), mark = chars < m->least_chars ? CHARS_OPEN : CHARS_FREE;
-    if (m->most_chars != 0) *left = m->most_chars - chars;
+    if (m->most_chars != 0) *left = m->most_chars - chars - only->state->need;
     set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
     if (known != NULL) return known;
     pthread_mutex_lock(&s->grow);

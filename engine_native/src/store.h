@@ -80,6 +80,7 @@ struct state {
     token_edge *tokens;
     once_edge *onces;
     uint32_t n_bytes, n_rules, n_tokens, n_onces;
+    uint32_t need;  /* in a metered rule: the fewest characters to its end */
     uint64_t ahead; /* in a rule with onces: those that can be the next */
     bool ends;      /* ... and whether the rule can end before another one */
     bool final;
@@ -100,6 +101,7 @@ struct rule {
     rule_kind kind;
     capture capture;     /* of a plain rule; part of what makes rules equal */
     meter meter;         /* likewise */
+    uint32_t most_need;  /* of a metered rule: the largest `need` of a state */
     uint32_t min, max;   /* of a repeat */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
     struct name *name;   /* of a named rule */
