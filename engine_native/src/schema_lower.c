@@ -113,11 +113,11 @@ static expr *fixed_container(schema_context *c, const json *v) {
     return expr_sequence(b, parts.at, parts.n);
 }
 
-/* An array or object in a place where strings are raw: JSON text; or, where there are no labels to tell, in the style. */
+/* An array or object where strings are raw: JSON text; or, as members and where no label tells, in the style. */
 static expr *fixed_inside(schema_context *c, const json *v) {
     form outer = c->form;
     expr *out;
-    if (c->style->item == NULL || style_has_labels(c)) {
+    if (outer != FORM_LIST && (c->style->item == NULL || style_has_labels(c))) {
         style_form(c, FORM_JSON);
         out = fixed_container(c, v);
         style_form(c, outer);
@@ -126,7 +126,7 @@ static expr *fixed_inside(schema_context *c, const json *v) {
     literal_list list = {0};
     literal_add(c, &list, schema_exactly(c, v), HOLDS);
     form inner = c->inner;
-    c->inner = FORM_BARE;
+    c->inner = outer == FORM_LIST ? FORM_LIST : FORM_BARE;
     out = conjunction_rule(c, &list);
     c->inner = inner;
     return out;
@@ -148,7 +148,7 @@ expr *schema_fixed(schema_context *c, const json *v) {
         return excluded_in(c, v->u.text, v->n) ? expr_never(b) : json_fixed_string(b, v->u.text, v->n);
     case JSON_ARRAY:
     case JSON_OBJECT:
-        return form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
+        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
     case JSON_NUMBER:
     case JSON_RAW: /* schemas are read whole */
         break;
@@ -271,6 +271,7 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
     for (uint32_t i = 0; i < n; i++)
         if (literals[i].sign == HOLDS) bits &= schema_may_be(c, literals[i].node);
     if (c->form == FORM_LIST) bits &= TYPE_OBJECT;
+    if (form_is_raw(c->form) && bits == TYPE_ANY && n != 0) style_check_any(c, literals[0].node);
     /* Without labels, any text is a string: nothing else can be told from it. */
     bool told = c->style->item != NULL || style_has_labels(c);
     if (form_is_raw(c->form) && !told && (bits & TYPE_STRING) != 0 && admits_all_strings(c, literals, n)) bits = TYPE_STRING;

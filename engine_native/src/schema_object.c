@@ -352,22 +352,30 @@ static void count_limits(object_builder *o) {
     }
 }
 
+/* Where the key is declared; else the whole. */
+static const json *place_of(const object_builder *o, const member *m) {
+    for (uint32_t i = 0; i < o->branch->n_holds; i++) {
+        const json *properties = json_get(o->branch->holds[i], "properties");
+        const json *own = properties == NULL ? NULL : json_member(properties, m->key, m->key_n);
+        if (own != NULL) return own;
+    }
+    return schema_place(o->c, o->branch);
+}
+
 expr *lower_object(schema_context *c, const schema_branch *branch) {
     builder *b = c->b;
     object_builder *o = arena_alloc(&b->w->mem, 1, sizeof *o);
     *o = (object_builder){.c = c, .branch = branch};
     if (!schema_counts(branch, "minProperties", "maxProperties", &o->min, &o->max)) return expr_never(b);
-    for (uint32_t i = 0; i < branch->n_holds; i++) style_check_object(c, branch->holds[i]);
+    style_check_object(c, branch);
     find_members(o);
     for (uint32_t i = 0; i < o->members.n; i++) {
         member *m = &o->members.at[i];
         find_literals(o, m);
         if (excluded_in(c, m->key, m->key_n)) literal_add(c, &m->literals, &schema_never, HOLDS);
         m->spelled = literals_are_never(&m->literals) ? json_fixed_string(b, m->key, m->key_n)
-                                                      : style_key(c, schema_place(c, branch), m->key, m->key_n);
-        if (c->style->named_only && c->form != FORM_JSON && m->literals.n == 0)
-            json_escape(b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "style %s cannot write any value: \"%.80s\" needs a schema",
-                        c->style->name, m->key);
+                                                      : style_key(c, place_of(o, m), m->key, m->key_n);
+        if (m->literals.n == 0) style_check_any(c, place_of(o, m));
     }
     find_regions(o);
     find_clauses(o);

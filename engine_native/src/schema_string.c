@@ -425,6 +425,8 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
     if (min > max || min == REPEAT_INFINITE) return expr_never(b);
     bool plain = !form_is_spelled(c->form) && c->excludes == NULL;
     const json *place = schema_place(c, whole);
+    if (only_regex(c, branch, min, max) && !plain)
+        json_escape(b->w, place, STE_ERR_UNSUPPORTED, "keyword \"format\": \"regex\" is not supported in this style or with excludes");
     if (plain && only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
     text_set s = branch_texts(c, branch);
     if (s.any) {

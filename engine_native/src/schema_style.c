@@ -285,12 +285,24 @@ expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr 
     return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close_key), bare_key, mark(c, c->style->key_end)}, 4);
 }
 
-void style_check_object(schema_context *c, const json *node) {
-    if (c->now == &c->json || !c->style->named_only) return;
+static bool writes_any_key(const schema_context *c) { return c->now == &c->json || !c->style->named_only; }
+
+void style_check_object(schema_context *c, const schema_branch *branch) {
     static const char *const open[] = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", NULL};
-    for (const char *const *key = open; *key != NULL; key++) {
-        const json *at = json_get(node, *key);
-        if (at == NULL || at->kind == JSON_FALSE) continue;
-        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "style %s can only write keys that are declared: \"%s\" is not supported", c->style->name, *key);
+    bool declares = false;
+    for (uint32_t i = 0; i < branch->n_holds && !writes_any_key(c); i++) {
+        for (const char *const *key = open; *key != NULL; key++) {
+            const json *at = json_get(branch->holds[i], *key);
+            declares = declares || (at != NULL && at->kind == JSON_FALSE);
+            if (at == NULL || at->kind == JSON_FALSE) continue;
+            json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "style %s can only write keys that are declared: \"%s\" is not supported", c->style->name, *key);
+        }
+        declares = declares || json_get(branch->holds[i], "properties") != NULL;
     }
+    if (!declares && !writes_any_key(c))
+        json_escape(c->b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "style %s cannot write an object without \"properties\"", c->style->name);
+}
+
+void style_check_any(schema_context *c, const json *place) {
+    if (!writes_any_key(c)) json_escape(c->b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write any value: a schema is needed here", c->style->name);
 }

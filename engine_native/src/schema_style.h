@@ -72,8 +72,9 @@ fsm *style_keys(schema_context *c, fsm *keys);
 expr *style_spelled_keys(schema_context *c, const fsm *keys);
 /* A member; known: its key was named, and not spelled as above. */
 expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value);
-/* Escapes unless the style can write all objects that the node describes. */
-void style_check_object(schema_context *c, const json *node);
+/* Escape unless the style can write all objects of the branch; any value. */
+void style_check_object(schema_context *c, const schema_branch *branch);
+void style_check_any(schema_context *c, const json *place);
 
 /* ---- schema_raw.c: strings that are no JSON ---- */
 
