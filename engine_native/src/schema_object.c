@@ -64,7 +64,7 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     expr *key = m->spelled;
     if (o->unordered_once && number >= o->n_ordered && number < o->members.n)
         key = expr_pair(b, key, expr_once(b, number - o->n_ordered));
-    expr *pair = style_pair(o->c, key, m->spelled, number < o->members.n, value);
+    expr *pair = style_pair(o->c, key, m->spelled, m->key != NULL, value);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
@@ -258,7 +258,7 @@ static expr *lower_map(object_builder *o) {
     builder *b = c->b;
     expr **parts = arena_alloc(&b->w->mem, o->regions.n + 1, sizeof *parts);
     for (uint32_t i = 0; i < o->regions.n; i++)
-        parts[i] = style_pair(c, o->regions.at[i].spelled, NULL, false, conjunction_rule(c, &o->regions.at[i].literals));
+        parts[i] = style_pair(c, o->regions.at[i].spelled, NULL, o->regions.at[i].key != NULL, conjunction_rule(c, &o->regions.at[i].literals));
     expr *pair = expr_rule(b, rule_of(b, expr_choice(b, parts, o->regions.n)));
     expr *more = expr_repeat(b, expr_pair(b, c->space.comma, pair), o->min > 1 ? o->min - 1 : 0,
                              o->max == REPEAT_INFINITE ? o->max : o->max - 1);

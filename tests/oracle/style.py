@@ -68,7 +68,9 @@ def _spaced(value: Json, rng: random.Random) -> str:
 
 def _flat(style: str, value: dict[str, Json], rng: random.Random) -> Written:
     begin, middle, end = FLAT[style]
-    texts = {key: each if isinstance(each, str) else _spaced(each, rng) for key, each in value.items()}
+    # White space is part of what a text may mean: the same in every order of the keys.
+    same = {key: random.Random(f"{key} {json.dumps(each, sort_keys=True)}") for key, each in value.items()}
+    texts = {key: each if isinstance(each, str) else _spaced(each, same[key]) for key, each in value.items()}
     text = "".join(f"{_space(rng)}{begin}{key}{middle}{raw}{end}" for key, raw in texts.items())
     readings = product(*(_meanings(raw) for raw in texts.values()))
     return Written(text, tuple(dict(zip(texts, each, strict=True)) for each in islice(readings, MOST_READINGS)))
@@ -138,11 +140,16 @@ def _m3(value: Json, rng: random.Random) -> str:
 
 
 def _m3_meanings(value: Json) -> list[Json]:
-    """What the text of ``value`` may mean. Without a mark in it, it is a text or JSON; an empty one is also empty."""
+    """What the text of ``value`` may mean. Without a mark in it, it is a text or JSON; an empty one is also empty.
+
+    A list of one item is written like an object whose only key is ``item``.
+    """
     if isinstance(value, list) and value:
-        return [list(each) for each in islice(product(*(_m3_meanings(item) for item in value)), MOST_READINGS)]
+        lists = [list(each) for each in islice(product(*(_m3_meanings(item) for item in value)), MOST_READINGS)]
+        return [*lists, *({"item": each[0]} for each in lists if len(each) == 1)]
     if isinstance(value, dict) and value:
-        return list(_m3_objects(value))
+        objects = list(_m3_objects(value))
+        return [*objects, *([each["item"]] for each in objects if [*each] == ["item"])]
     if value in ("", [], {}) and not isinstance(value, (bool, int, float)):
         return ["", [], {}]
     raw = value if isinstance(value, str) else json.dumps(value)
