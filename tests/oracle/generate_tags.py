@@ -29,6 +29,8 @@ from tests.oracle.structural_tag import (
 
 _CHARACTERS = ("<", ">", "/", "a", "b", "\n", "é", "日")
 _MARKER = "<s>"
+_LIMITS = ((1, None), (None, 1), (None, 2), (3, None), (2, 2), (40, 3), (None, 9), (0, None))
+"""Of characters and of tokens."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
     kinds += ["limited"] * 2 * shapes.limits
     if depth > 0:
         kinds += ["sequence"] * 2 + ["or"] * 2 + ["tag"] * 5 + ["triggered"] * 6 + ["copies"] * 2 * shapes.copies
-        kinds += ["dispatch"] * 3 + ["token dispatch", "token triggered", "token triggered", "token tag"] * shapes.tokens
+        kinds += ["dispatch"] * 3 + ["around tokens"] * 4 * shapes.tokens
     match kind := rng.choice(kinds):
         case "sequence":
             return SequenceOf(_draw_nodes(rng, alphabet, shapes, depth, rng.randint(1, 3)))
@@ -64,20 +66,26 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
             return _draw_triggered(rng, alphabet, shapes, depth)
         case "dispatch":
             return _draw_dispatch(rng, alphabet, shapes, depth)
-        case "token dispatch":
-            taken = rng.sample(range(16), rng.randint(1, 3))
-            rules = tuple((OneToken(frozenset({each})), draw_node(rng, alphabet, shapes, depth - 1)) for each in taken)
-            return TokenDispatchOf(rules, _draw_others(rng, taken), rng.random() < 0.6)
-        case "token triggered":
-            return _draw_token_triggered(rng, alphabet, shapes, depth)
-        case "token tag":
-            begin, end = (OneToken(frozenset({rng.randrange(16)})) for _ in range(2))
-            return Tag(rng.choice((begin, "<")), draw_node(rng, alphabet, shapes, depth - 1), end)
+        case "around tokens":
+            return _draw_around_tokens(rng, alphabet, shapes, depth)
         case "copies":
             low = rng.choice((0, 0, 1, 2))
             high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
             return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
     return _draw_leaf(rng, alphabet, kind)
+
+
+def _draw_around_tokens(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int) -> Node:
+    """Tokens that lead to a format, or that end one."""
+    match rng.choice(("dispatch", "triggered", "triggered", "tag")):
+        case "dispatch":
+            taken = rng.sample(range(16), rng.randint(1, 3))
+            rules = tuple((OneToken(frozenset({each})), draw_node(rng, alphabet, shapes, depth - 1)) for each in taken)
+            return TokenDispatchOf(rules, _draw_others(rng, taken), rng.random() < 0.6)
+        case "triggered":
+            return _draw_token_triggered(rng, alphabet, shapes, depth)
+    begin, end = (OneToken(frozenset({rng.randrange(16)})) for _ in range(2))
+    return Tag(rng.choice((begin, "<")), draw_node(rng, alphabet, shapes, depth - 1), end)
 
 
 def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
@@ -90,7 +98,9 @@ def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
             return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
         case "limited":
             excludes = _draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2)))
-            chars, tokens = rng.choice(((1, None), (None, 1), (None, 2), (3, None), (2, 2), (40, 3), (None, 9), (0, None)))
+            chars, tokens = rng.choice(
+                ((1, None), (None, 1), (None, 2), (3, None), (2, 2), (40, 3), (None, 9), (0, None))
+            )
             return AnyText(excludes, chars, tokens)
         case "tokens":
             picked = frozenset(rng.sample(range(16), rng.randint(1, 3)))  # of ids that the vocabulary will have
@@ -114,8 +124,10 @@ def draw_captures(rng: random.Random, node: Node) -> Node:
             node = _capture_inside(rng, node)
         case TriggeredTags(_, tags) | TokenTriggeredTags(_, tags):
             node = replace(node, tags=tuple(_capture(rng, _capture_inside(rng, tag)) for tag in tags))
-        case DispatchOf(rules) | TokenDispatchOf(rules):
+        case DispatchOf(rules):
             node = replace(node, rules=tuple((mark, draw_captures(rng, each)) for mark, each in rules))
+        case TokenDispatchOf(token_rules):
+            node = replace(node, rules=tuple((mark, draw_captures(rng, each)) for mark, each in token_rules))
     return _capture(rng, node)
 
 

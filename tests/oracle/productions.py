@@ -236,7 +236,6 @@ class _Lowering:
                 self._add(left, (frozenset(symbols), target))
         return states[start]
 
-
     def _longer(
         self, text: _Text, begun: Spelled, seen: Spelled, inside: dict[tuple[Spelled, Spelled], int], end: int | None
     ) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from tests.oracle.grammar import (
     Bytes,
@@ -168,43 +168,55 @@ class TokenTriggeredTags:
 
 
 Leaf: TypeAlias = ConstString | Regex | EnumSchema | AnyText | OneToken | AnyTokens
-Node: TypeAlias = Leaf | SequenceOf | OneOf | Copies | Tag | TriggeredTags | DispatchOf | TokenDispatchOf | TokenTriggeredTags
+Node: TypeAlias = (
+    Leaf | SequenceOf | OneOf | Copies | Tag | TriggeredTags | DispatchOf | TokenDispatchOf | TokenTriggeredTags
+)
 
 Ends: TypeAlias = "tuple[str, ...] | OneToken"
 
-def with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
+N = TypeVar("N", bound=Node)
+
+
+def with_token_ids(node: N, number: Callable[[int], int | None]) -> N:
     """The same with other token ids, of which several may be equal; ``None`` leaves a token out."""
+    return cast("N", _with_token_ids(node, number))
 
-    def renumbered(tokens: frozenset[int]) -> frozenset[int]:
-        return frozenset(new for new in map(number, tokens) if new is not None)
 
+def _renumbered(tokens: frozenset[int], number: Callable[[int], int | None]) -> frozenset[int]:
+    return frozenset(new for new in map(number, tokens) if new is not None)
+
+
+def _with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
     match node:
-        case OneToken(tokens):
-            return replace(node, tokens=renumbered(tokens))
-        case AnyTokens(excludes):
-            return replace(node, excludes=renumbered(excludes))
         case SequenceOf(elements) | OneOf(elements):
             return replace(node, elements=tuple(with_token_ids(each, number) for each in elements))
         case Copies(content):
             return replace(node, content=with_token_ids(content, number))
         case Tag(begin, content, ends):
-            marks = {name: with_token_ids(mark, number) for name, mark in (("begin", begin), ("ends", ends)) if isinstance(mark, OneToken)}
-            return replace(node, content=with_token_ids(content, number), **marks)
+            new_begin = with_token_ids(begin, number) if isinstance(begin, OneToken) else begin
+            new_ends = with_token_ids(ends, number) if isinstance(ends, OneToken) else ends
+            return Tag(new_begin, with_token_ids(content, number), new_ends, node.capture)
         case DispatchOf(rules):
             return replace(node, rules=tuple((text, with_token_ids(each, number)) for text, each in rules))
-        case TokenDispatchOf(rules, excludes):
-            new = {with_token_ids(token, number): with_token_ids(each, number) for token, each in rules}
-            taken = frozenset(id for token in new for id in token.tokens)
-            return replace(node, rules=tuple(new.items()), excludes=renumbered(excludes) - taken)
-        case TokenTriggeredTags(triggers, tags, excludes):
-            return replace(
-                node,
-                triggers=renumbered(triggers),
-                tags=tuple(with_token_ids(tag, number) for tag in tags),
-                excludes=renumbered(excludes) - renumbered(triggers),
-            )
         case TriggeredTags(tags=tags):
             return replace(node, tags=tuple(with_token_ids(tag, number) for tag in tags))
+    return _token_node_with_ids(node, number)
+
+
+def _token_node_with_ids(node: Node, number: Callable[[int], int | None]) -> Node:
+    match node:
+        case OneToken(tokens):
+            return replace(node, tokens=_renumbered(tokens, number))
+        case AnyTokens(excludes):
+            return replace(node, excludes=_renumbered(excludes, number))
+        case TokenDispatchOf(rules, excludes):
+            new = {with_token_ids(token, number): with_token_ids(each, number) for token, each in rules}
+            taken = frozenset(each for token in new for each in token.tokens)
+            return replace(node, rules=tuple(new.items()), excludes=_renumbered(excludes, number) - taken)
+        case TokenTriggeredTags(triggers, tags, excludes):
+            taken = _renumbered(triggers, number)
+            new_tags = tuple(with_token_ids(tag, number) for tag in tags)
+            return replace(node, triggers=taken, tags=new_tags, excludes=_renumbered(excludes, number) - taken)
     return node
 
 
@@ -358,7 +370,9 @@ def _unmarked(node: Node, ends: Ends) -> Expression:
             triggers = tuple((text.encode(), _expression(each, ends)) for text, each in rules)
             return Dispatch(triggers, _encoded(excludes + _texts(ends)), loop)
         case TokenDispatchOf(rules, excludes, loop):
-            then = [Sequence((_unless(token, ends), _expression(each, ends))) for token, each in rules]
+            then: list[Expression] = [
+                Sequence((_unless(token, ends), _expression(each, ends))) for token, each in rules
+            ]
             return _token_text(frozenset(min(token.tokens) for token, _ in rules) | excludes, then, loop, ends)
         case TokenTriggeredTags():
             return _token_triggered(node, ends)
@@ -372,12 +386,16 @@ def _mark_expression(mark: str | OneToken) -> Expression:
 def _unless(token: OneToken, ends: Ends) -> TokenEdge:
     """A token that leads to a format, unless it ends what stands around."""
     tokens = frozenset({min(token.tokens)})
-    return TokenEdge(tokens - frozenset({min(ends.tokens)}) if isinstance(ends, OneToken) else tokens, _encoded(_texts(ends)))
+    return TokenEdge(
+        tokens - frozenset({min(ends.tokens)}) if isinstance(ends, OneToken) else tokens, _encoded(_texts(ends))
+    )
 
 
 def _token_text(taken: frozenset[int], then: list[Expression], loop: bool, ends: Ends) -> Expression:
     free = Repeat(_other_token(taken, ends), 0, None)
-    return Sequence((free, Repeat(Sequence((Choice(tuple(then)), free if loop else Sequence(()))), 0, None if loop else 1)))
+    return Sequence(
+        (free, Repeat(Sequence((Choice(tuple(then)), free if loop else Sequence(()))), 0, None if loop else 1))
+    )
 
 
 def _token_triggered(node: TokenTriggeredTags, ends: Ends) -> Expression:

@@ -24,6 +24,7 @@ from tests.oracle.mask import MaskOracle
 from tests.oracle.vocabulary import TokenList
 
 Kind = Literal["ebnf", "tag"]
+ALL_SHAPES = Shapes()
 Row = NDArray[np.int32]
 
 
@@ -107,7 +108,7 @@ def with_single_bytes(case: Case) -> Case:
     return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
 
 
-def draw(kind: Kind, seed: int, shapes: Shapes = Shapes()) -> Case:
+def draw(kind: Kind, seed: int, shapes: Shapes = ALL_SHAPES) -> Case:
     """The case of this kind and seed."""
     rng = random.Random(f"{kind} {seed}")
     if kind == "ebnf":

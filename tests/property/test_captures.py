@@ -198,8 +198,10 @@ def _without_captures(node: structural_tag.Node) -> structural_tag.Node:
             node = _plain_tag(node)
         case structural_tag.TriggeredTags(_, tags) | structural_tag.TokenTriggeredTags(_, tags):
             node = replace(node, tags=tuple(_plain_tag(tag) for tag in tags))
-        case structural_tag.DispatchOf(rules) | structural_tag.TokenDispatchOf(rules):
+        case structural_tag.DispatchOf(rules):
             node = replace(node, rules=tuple((mark, _without_captures(each)) for mark, each in rules))
+        case structural_tag.TokenDispatchOf(token_rules):
+            node = replace(node, rules=tuple((mark, _without_captures(each)) for mark, each in token_rules))
     return replace(node, capture=None)
 
 

@@ -10,8 +10,17 @@ from itertools import islice
 import pytest
 from jsonschema import Draft202012Validator
 
-from engine_native import Compiler, EngineError, Grammar, LimitError, Matcher, SchemaError, UnsupportedSchemaError
-from engine_native import StructuralTagError, Vocabulary
+from engine_native import (
+    Compiler,
+    EngineError,
+    Grammar,
+    LimitError,
+    Matcher,
+    SchemaError,
+    StructuralTagError,
+    UnsupportedSchemaError,
+    Vocabulary,
+)
 from tests.engine.schemas import key_orders
 from tests.engine.vocabularies import accepts, compiler
 from tests.oracle.style import STYLES, Json, Written, writings
@@ -37,8 +46,9 @@ def _draw(style: str, seed: int) -> dict[str, Json]:
 
 
 def _closed(rng: random.Random, depth: int) -> dict[str, Json]:
-    properties = {key: _value(rng, depth - 1) for key in rng.sample(("a", "b", "ab", "item", "é"), rng.randint(0, 3))}
-    required = [key for key in properties if rng.random() < 0.5]
+    keys = rng.sample(("a", "b", "ab", "item", "é"), rng.randint(0, 3))
+    properties: dict[str, Json] = {key: _value(rng, depth - 1) for key in keys}
+    required: list[Json] = [key for key in properties if rng.random() < 0.5]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -48,7 +58,8 @@ def _value(rng: random.Random, depth: int) -> dict[str, Json]:
         case "string":
             return {"type": "string", "minLength": rng.randint(0, 2), "maxLength": rng.randint(2, 4)}
         case "text":
-            return {"type": "string"} | rng.choice(({}, {"pattern": "^[ab]*$"}, {"minLength": 2}, {"maxLength": 0}))
+            more: tuple[dict[str, Json], ...] = ({}, {"pattern": "^[ab]*$"}, {"minLength": 2}, {"maxLength": 0})
+            return {"type": "string"} | rng.choice(more)
         case "number":
             return {"type": rng.choice(("integer", "number")), "minimum": rng.choice((-1, 0, 2))}
         case "listed":
@@ -123,12 +134,15 @@ def test_mask_in_a_style_is_acceptance_of_every_token(style: str) -> None:
         rng = random.Random(f"tokens {seed}")
         schema = _closed(rng, 2)
         texts = [
-            written.text
-            for value in _objects(rng, schema)
-            for written in islice(_all_writings(style, value, rng), 3)
+            written.text for value in _objects(rng, schema) for written in islice(_all_writings(style, value, rng), 3)
         ]
         pieces = {text[at : at + rng.randint(2, 6)].encode() for text in texts for at in range(0, len(text), 3)}
-        tokens = [*(bytes((byte,)) for byte in range(256)), *sorted(pieces), *(each.encode() for each in STRINGS[1:]), b""]
+        tokens = [
+            *(bytes((byte,)) for byte in range(256)),
+            *sorted(pieces),
+            *(each.encode() for each in STRINGS[1:]),
+            b"",
+        ]
         engine = Compiler(Vocabulary(tokens, special_token_ids=[len(tokens) - 1], stop_token_ids=[len(tokens) - 1]))
         try:
             grammar = engine.compile_structural_tag(_tag(schema, style))
