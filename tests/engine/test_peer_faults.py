@@ -44,7 +44,9 @@ def _region(name: str, content: dict[str, Any]) -> dict[str, Any]:
         {
             "type": "token_triggered_tags",
             "trigger_tokens": [0],
-            "tags": [{"begin": {"type": "token", "token": 0}, "content": {"type": "const_string", "value": ""}, "end": ""}],
+            "tags": [
+                {"begin": {"type": "token", "token": 0}, "content": {"type": "const_string", "value": ""}, "end": ""}
+            ],
         },
     ],
 )

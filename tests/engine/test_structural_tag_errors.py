@@ -102,7 +102,10 @@ def _whole(node: Json) -> dict[str, Json]:
             {"type": "token_triggered_tags", "trigger_tokens": [97, "a"], "tags": [{**_TAG, "begin": _token(97)}]},
             "/format/trigger_tokens/1",
         ),
-        ({"type": "triggered_tags", "triggers": ["<a"], "tags": [{**_TAG, "begin": _token(97)}]}, "/format/tags/0/begin"),
+        (
+            {"type": "triggered_tags", "triggers": ["<a"], "tags": [{**_TAG, "begin": _token(97)}]},
+            "/format/tags/0/begin",
+        ),
         ({**_TAG, "begin": {"type": "token"}}, "/format/begin"),
         ({**_TAG, "begin": {"type": "token", "token": -1}}, "/format/begin/token"),
         ({**_TAG, "begin": _CONST}, "/format/begin"),
@@ -117,7 +120,10 @@ def _whole(node: Json) -> dict[str, Json]:
         ({"type": "json_schema", "json_schema": True, "max_whitespace_cnt": 64}, "/format/max_whitespace_cnt"),
         ({"type": "json_schema", "json_schema": True, "any_order": "yes"}, "/format/any_order"),
         ({"type": "json_schema", "json_schema": True, "excludes": ["a", ""]}, "/format/excludes/1"),
-        ({"type": "json_schema", "json_schema": True, "excludes": ["a", " b"], "style": "qwen_xml"}, "/format/excludes/1"),
+        (
+            {"type": "json_schema", "json_schema": True, "excludes": ["a", " b"], "style": "qwen_xml"},
+            "/format/excludes/1",
+        ),
         ({"type": "json_schema", "json_schema": True, "excludes": ["a"], "style": "cohere_xml"}, "/format/excludes"),
         ({"type": "qwen_xml_parameter", "json_schema": True, "style": "json"}, "/format/style"),
         (_styled("qwen_xml", {"a>": {}}), "/format/json_schema/properties/a>"),
@@ -194,7 +200,10 @@ def test_legacy_shape_means_triggered_tags() -> None:
         ({"structures": [{"begin": "<f", "schema": "{", "end": ""}], "triggers": ["<f"]}, "/structures/0/schema"),
         ({"tags": [{"begin": "<f", "schema": '{"type":"x"}', "end": ""}], "triggers": ["<f"]}, "/tags/0/schema/type"),
         ({"tags": [{"begin": "<g", "schema": True, "end": ""}], "triggers": ["<f"]}, "/tags/0/begin"),
-        ({"tags": [{"begin": "<f", "schema": True, "end": "", "type": "tag", "x": 1}], "triggers": ["<f"]}, "/tags/0/x"),
+        (
+            {"tags": [{"begin": "<f", "schema": True, "end": "", "type": "tag", "x": 1}], "triggers": ["<f"]},
+            "/tags/0/x",
+        ),
         ({"structures": [{"begin": "<f", "schema": True, "end": ""}]}, ""),
         ({"structures": [{"begin": "<f", "schema": True, "end": ""}], "triggers": ["<f"], "format": _CONST}, "/format"),
     ],
@@ -207,7 +216,10 @@ def test_wrong_legacy_tag_raises_with_pointer(legacy: dict[str, Json], path: str
 
 
 def test_legacy_tags_with_the_text_of_a_schema_mean_triggered_tags() -> None:
-    legacy: dict[str, Json] = {"tags": [{"begin": "<f>", "schema": '{"type": "integer"}', "end": "!"}], "triggers": ["<f"]}
+    legacy: dict[str, Json] = {
+        "tags": [{"begin": "<f>", "schema": '{"type": "integer"}', "end": "!"}],
+        "triggers": ["<f"],
+    }
     grammar = compiler().compile_structural_tag(legacy)
 
     assert accepts(Matcher(grammar), "a<f>1!b")
