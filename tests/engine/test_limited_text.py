@@ -20,9 +20,9 @@ def _compiler() -> Compiler:
     return Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
 
 
-def _grammar(end: str = "]", **limits: Any) -> Grammar:
+def _grammar(**limits: Any) -> Grammar:
     content = {"type": "any_text", **limits}
-    tag = {"type": "tag", "begin": "[", "content": content, "end": end}
+    tag = {"type": "tag", "begin": "[", "content": content, "end": "]"}
     return _compiler().compile_structural_tag({"type": "structural_tag", "format": tag})
 
 

@@ -93,7 +93,7 @@ def test_wrong_tag_raises_its_own_kind_of_error() -> None:
     assert caught.value.path == "/format/elements"
 
 
-def _object(**keywords: Json) -> dict[str, Json]:
+def _object(**keywords: Any) -> dict[str, Json]:
     return {"type": "object", **keywords}
 
 

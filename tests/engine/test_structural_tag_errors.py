@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from engine_native import EngineError, GrammarSyntaxError, Matcher, StructuralTa
 from tests.engine.schemas import Json
 from tests.engine.vocabularies import accepts, compiler
 
-_CONST: dict[str, Json] = {"type": "const_string", "value": "x"}
-_TAG: dict[str, Json] = {"type": "tag", "begin": "<a>", "content": _CONST, "end": "</a>"}
+_CONST: dict[str, Any] = {"type": "const_string", "value": "x"}
+_TAG: dict[str, Any] = {"type": "tag", "begin": "<a>", "content": _CONST, "end": "</a>"}
 
 
-def _token(name: int | str) -> dict[str, Json]:
+def _token(name: int | str) -> dict[str, Any]:
     return {"type": "token", "token": name}
 
 
