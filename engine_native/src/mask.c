@@ -47,7 +47,7 @@ typedef struct walker {
     uint32_t *words;                         /* ... and then all bits; NULL before */
     const row *same;                         /* or: the row is this one */
     node_list exits;
-    set **path;      /* the set at each depth of walk_subtree; then as many for walk_leavers */
+    set **path;      /* the set at each depth of walk_subtree; then as many for walk_paths */
     uint32_t *ends;  /* where the subtree at each depth ends; likewise */
     uint32_t depth;  /* deepest */
     bool want_exits;
@@ -176,22 +176,23 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
 }
 
 static bool walk_root(walker *w, set *from) {
-    for (uint32_t byte = 0; byte < 256; byte++)
-        if (!walk_first(w, from, byte)) return false;
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint64_t left = from->allow.w[i]; left != 0; left &= left - 1)
+            if (!walk_first(w, from, 64 * i + (uint32_t)__builtin_ctzll(left))) return false;
     return true;
 }
 
-/* As walk_root, for a set whose tokens of loop characters are settled already: along the loop in the
- * trie of tokens that leave it, and from the first other byte on like any walk. */
-static bool walk_leavers(walker *w, const leavers *l, set *from) {
+/* As walk_root, for a set in which all characters of JSON strings are allowed but may lead to different places: along
+ * them in the trie of tokens that have others, and from the first other byte on like any walk. */
+static bool walk_paths(walker *w, const leavers *l, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     set **path = w->path + w->depth, *at = from;
     uint32_t *ends = w->ends + w->depth, depth = 0;
-    ends[0] = l->n;
+    ends[0] = l->n_paths;
     for (uint32_t i = 0;;) {
         while (i == ends[depth] && depth > 0) at = path[--depth];
         if (i == ends[depth]) return true;
-        uint32_t byte = l->at[i].byte, size = l->at[i].size, node = l->at[i].node;
+        uint32_t byte = l->paths[i].byte, size = l->paths[i].size, node = l->paths[i].node;
         if (!byteset_has(&at->allow, byte)) {
             i += size;
             continue;
@@ -214,6 +215,69 @@ static bool walk_leavers(walker *w, const leavers *l, set *from) {
     }
 }
 
+/* Tokens that leave the loop by exit e after lo..hi of its characters, `home` being the set after those. */
+static bool walk_exit(walker *w, const leavers *l, uint32_t e, set *home, uint32_t lo, uint32_t hi, uint32_t *token, uint32_t *node) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    uint32_t tokens_end = l->exits[e + 1].tokens, nodes_end = l->exits[e + 1].nodes;
+    bool open = byteset_has(&home->allow, l->exits[e].byte);
+    set *next = open ? set_step(w->u, home, l->exits[e].byte) : NULL;
+    if (open && next == NULL) return false;
+    for (; *token < tokens_end && l->tokens[*token].chars <= hi; ++*token)
+        if (open && l->tokens[*token].chars >= lo && (next->flags & SET_CUT) == 0) bit_set(w->words, l->tokens[*token].at);
+    bool exits = open && w->want_exits && (next->flags & SET_EXITS) != 0;
+    bool further = open && (exits || !byteset_empty(&next->allow));
+    if (!further && hi == UINT32_MAX) return true;
+    for (; *node < nodes_end && l->nodes[*node].chars <= hi; ++*node) {
+        uint32_t at = l->nodes[*node].at;
+        if (!further || l->nodes[*node].chars < lo) continue;
+        if (exits && !add_exits(w, at)) return false;
+        assert(nodes[at].size > 1);
+        if (!walk_subtree(w, at, next)) return false;
+    }
+    return true;
+}
+
+/* Tokens that end inside a character: whether one can end there matters where tokens are counted. */
+static bool walk_cut(walker *w, const leavers *l, uint64_t most, set *at) {
+    const ste_vocab *v = w->s->vocab;
+    for (uint32_t i = 0; i < l->n_cut && l->cut[i].chars < most; i++) {
+        uint32_t token = l->cut[i].at;
+        set *to = at;
+        for (uint64_t k = v->offsets[token]; k < v->offsets[token + 1] && byteset_has(&to->allow, v->bytes[k]); k++)
+            if ((to = set_step(w->u, to, v->bytes[k])) == NULL) return false;
+        if ((to->flags & SET_CUT) == 0) bit_set(w->words, token);
+    }
+    return true;
+}
+
+/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  most: so many characters
+ * there may be; then each of them counts. */
+static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, set *at) {
+    for (uint32_t byte = 0; byte < 256; byte++)
+        if (byteset_has(&at->allow, byte) && !(byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) && !walk_first(w, at, byte))
+            return false;
+    uint32_t character = 0, token[256], node[256], longest = w->s->vocab->ordinary.max_length;
+    while (!byteset_has(&l->ascii, character)) character++;
+    set *first = most == 0 ? at : set_step(w->u, at, character);
+    if (first == NULL || ((first->flags & SET_METERED) != 0 && !walk_cut(w, l, most, at))) return false;
+    for (uint32_t i = 0; (first->flags & SET_METERED) == 0 && i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
+    if (most == 0 || l->n_exits == 0) return true;
+    for (uint32_t e = 0; e < l->n_exits; e++) {
+        token[e] = l->exits[e].tokens;
+        node[e] = l->exits[e].nodes;
+    }
+    bool counted = most != UINT64_MAX;
+    set *home = at;
+    for (uint32_t k = 1; k <= (counted ? longest : 1) && k <= most; k++) {
+        if ((!stays || counted) && !byteset_has(&home->allow, character)) return true;
+        if (!stays || counted) home = set_step(w->u, home, character);
+        if (home == NULL) return false;
+        for (uint32_t e = 0; e < l->n_exits; e++)
+            if (!walk_exit(w, l, e, home, k, counted ? k : UINT32_MAX, &token[e], &node[e])) return false;
+    }
+    return true;
+}
+
 /* The tokens of a loop in its own context: word operations, then the rest. */
 static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     const leavers *leaving = loop_leavers(w->s, l);
@@ -221,7 +285,7 @@ static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
     loop_tokens(w->s, leaving, most, w->words);
-    return walk_leavers(w, leaving, at);
+    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
 }
 
 static bool add_token_edges(walker *w, const state *st) {
@@ -310,26 +374,24 @@ static bool differing(const state *a, const state *b, byteset *out) {
     for (int k = 0; k < 2; k++)
         for (uint32_t e = 1; e < sides[k]->n_bytes; e++)
             if (edge[k][e].lo <= edge[k][e - 1].hi) return false;
-    for (uint32_t byte = 0; byte < 256; byte++) {
+    for (uint32_t byte = 0, last; byte < 256; byte = last + 1) {
         const state *to[2];
+        last = 255; /* up to here nothing changes */
         for (int k = 0; k < 2; k++) {
             const byte_edge *end = sides[k]->bytes + sides[k]->n_bytes;
             while (edge[k] < end && edge[k]->hi < byte) edge[k]++;
-            to[k] = edge[k] < end && edge[k]->lo <= byte ? edge[k]->to : NULL;
+            bool inside = edge[k] < end && edge[k]->lo <= byte;
+            to[k] = inside ? edge[k]->to : NULL;
+            uint32_t until = edge[k] == end ? 255 : inside ? edge[k]->hi : edge[k]->lo - 1u;
+            if (until < last) last = until;
         }
-        if (to[0] != to[1]) byteset_add_range(out, byte, byte);
+        if (to[0] != to[1]) byteset_add_range(out, byte, last);
     }
     return true;
 }
 
-static uint32_t byteset_size(const byteset *s) {
-    uint32_t n = 0;
-    for (int i = 0; i < 4; i++) n += (uint32_t)__builtin_popcountll(s->w[i]);
-    return n;
-}
-
 static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
-    const state *home = common_target(st);
+    const state *home = byteset_size(&st->allow) < 128 ? NULL : common_target(st);
     if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
         return NULL;
     for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
@@ -429,15 +491,12 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
 }
 
 static bool fill_local(set *at, const state *st, walker *w) {
-    int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
-    if (total < 0) return false;
-    if (total == 1) return fill_loop(at, &w->s->json, UINT64_MAX, w);
     const loop *l = set_loop(w->u, at);
     if (l == NULL) return false;
-    byteset differ;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
     if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
+    byteset differ;
     uint64_t left;
     const item *metered;
     set *unmetered = l->is_loop || !st->rule->metered ? at : set_unmetered(w->u, at, &left, &metered);
@@ -447,7 +506,9 @@ static bool fill_local(set *at, const state *st, walker *w) {
     bool counts = st->rule->metered && !meter_is_free(at->scan[0].reg);
     const state *home = l->is_loop || counts ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
-    return walk_root(w, at);
+    int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
+    if (total < 0) return false;
+    return total == 1 ? fill_loop(at, &w->s->json, UINT64_MAX, w) : walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */

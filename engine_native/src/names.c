@@ -26,7 +26,7 @@ static uint64_t name_hash(const char *text, size_t n, int whitespace) {
 }
 
 static rule *lookup(const store *s, const char *text, size_t n, int whitespace, uint64_t hash) {
-    rule *r = s->rules.size == 0 ? NULL : s->rules.slots[hash & (s->rules.size - 1)];
+    rule *r = table_first(&s->rules, hash);
     for (; r != NULL; r = r->chain)
         if (r->hash == hash && r->kind == RULE_NAMED && r->name->n == n && r->name->whitespace == whitespace &&
             memcmp(r->name->text, text, n) == 0)
@@ -46,9 +46,7 @@ static rule *insert(store *s, const char *text, size_t n, int whitespace, uint64
     r->name->n = n;
     r->name->whitespace = whitespace;
     memcpy(r->name->text, text, n);
-    r->chain = s->rules.slots[hash & (s->rules.size - 1)];
-    s->rules.slots[hash & (s->rules.size - 1)] = r;
-    s->rules.count++;
+    table_add(&s->rules, r);
     return r;
 }
 

@@ -31,7 +31,7 @@ static row *intern(store *s, const uint32_t *at, uint32_t n) {
     pthread_mutex_lock(&s->grow);
     row *r = NULL;
     if (!table_reserve(s, &s->rows)) goto done;
-    for (r = s->rows.slots[hash & (s->rows.size - 1)]; r != NULL; r = r->chain)
+    for (r = table_first(&s->rows, hash); r != NULL; r = r->chain)
         if (r->hash == hash && r->n == n && (size == 0 || memcmp(r->at, at, size) == 0)) {
             r->references++;
             goto done;
@@ -42,9 +42,7 @@ static row *intern(store *s, const uint32_t *at, uint32_t n) {
     r->references = 1;
     r->n = n;
     if (size != 0) memcpy(r->at, at, size);
-    r->chain = s->rows.slots[hash & (s->rows.size - 1)];
-    s->rows.slots[hash & (s->rows.size - 1)] = r;
-    s->rows.count++;
+    table_add(&s->rows, r);
 done:
     pthread_mutex_unlock(&s->grow);
     return r;
@@ -97,9 +95,6 @@ void row_or(const store *s, const row *r, uint32_t *words) {
 
 void row_release(store *s, row *r) {
     if (--r->references > 0) return;
-    row **at = (row **)(void *)&s->rows.slots[r->hash & (s->rows.size - 1)];
-    while (*at != r) at = &(*at)->chain;
-    *at = r->chain;
-    s->rows.count--;
+    table_remove(&s->rows, r);
     store_free(s, r, row_size(s, r->n));
 }

@@ -396,6 +396,7 @@ static void find_need(rule *r) {
 }
 
 void rule_free(store *s, rule *r) {
+    for (uint32_t i = 0; i < r->n_states; i++) classes_release(s, r->states[i].classes);
     uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
     if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
     store_free(s, r, r->memory);
@@ -420,10 +421,7 @@ static bool create(interner *in) {
         rule_fill(in, in->members.at[k], r);
         find_ahead(r);
         find_need(r);
-        void **slot = &in->s->rules.slots[r->hash & (in->s->rules.size - 1)];
-        r->chain = *slot;
-        *slot = r;
-        in->s->rules.count++;
+        table_add(&in->s->rules, r);
     }
     atomic_fetch_add_explicit(&in->s->stats.rule_misses, n, memory_order_relaxed);
     return true;
@@ -447,7 +445,7 @@ static bool intern_component(interner *in) {
         for (uint32_t k = 0; k < n; k++) in->nodes[in->members.at[k]].hash = in->nodes[in->members.at[k]].next_hash;
     }
     uint64_t hash = in->nodes[in->members.at[0]].hash;
-    rule *r = in->s->rules.size == 0 ? NULL : in->s->rules.slots[hash & (in->s->rules.size - 1)];
+    rule *r = table_first(&in->s->rules, hash);
     for (; r != NULL; r = r->chain)
         if (r->hash == hash && matches(in, r)) {
             atomic_fetch_add_explicit(&in->s->stats.rule_hits, n, memory_order_relaxed);

@@ -385,8 +385,8 @@ static void add_meter(set *at, const item *it) {
 
 static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
 
-static size_t set_size(uint32_t n_scan, uint32_t n_waiters) {
-    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter);
+static size_t set_size(uint32_t n_scan, uint32_t n_waiters, const byte_classes *c) {
+    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter) + (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
 }
 
 /* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
@@ -408,19 +408,26 @@ static set *closure_intern(store *s) {
     if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
     if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
     if (!table_reserve(s, &s->sets)) return NULL;
-    for (set *o = s->sets.slots[hash & (s->sets.size - 1)]; o != NULL; o = o->chain)
+    for (set *o = table_first(&s->sets, hash); o != NULL; o = o->chain)
         if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
             (o->flags & (SET_ACCEPTING | SET_EXITS)) == (c->flags & (SET_ACCEPTING | SET_EXITS)) &&
             (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
             (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
             return o;
 
-    set *out = store_alloc(s, set_size(n_scan, c->n_waiters));
-    if (out == NULL) return NULL;
+    byte_classes *classes = n_scan == 0 ? NULL : classes_of(s, c->scan, n_scan);
+    if (n_scan != 0 && classes == NULL) return NULL;
+    set *out = store_alloc(s, set_size(n_scan, c->n_waiters, classes));
+    if (out == NULL) {
+        classes_release(s, classes);
+        return NULL;
+    }
+    out->classes = classes;
     out->hash = hash;
     out->n_scan = n_scan;
     out->n_waiters = c->n_waiters;
     out->flags = c->flags;
+    out->edges = (_Atomic(set *) *)(void *)(set_waiters(out) + c->n_waiters);
     if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
     if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
     for (uint32_t i = 0; i < n_scan; i++) {
@@ -435,9 +442,7 @@ static set *closure_intern(store *s) {
         if (counts(w->target)) out->flags |= w->reg == COUNT_OPEN ? SET_REGISTERS | SET_OPEN : SET_REGISTERS;
         if (w->origin != NULL) out->flags |= w->origin->flags & (SET_REGISTERS | SET_OPEN);
     }
-    out->chain = s->sets.slots[hash & (s->sets.size - 1)];
-    s->sets.slots[hash & (s->sets.size - 1)] = out;
-    s->sets.count++;
+    table_add(&s->sets, out);
     return out;
 }
 
@@ -485,20 +490,18 @@ static set *closure_run(store *s) {
     return closure_intern(s);
 }
 
-size_t set_bytes(const set *at) { return set_size(at->n_scan, at->n_waiters); }
+size_t set_bytes(const set *at) { return set_size(at->n_scan, at->n_waiters, at->classes); }
 
 void set_destroy(store *s, set *at) {
-    for (int i = 0; i < 16; i++) {
-        edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
-        if (b != NULL) store_free(s, b, sizeof *b);
-    }
     row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     if (r != NULL) row_release(s, r);
     exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
     if (e != NULL) store_free(s, e, sizeof *e + e->n * sizeof *e->nodes);
     loop *l = atomic_load_explicit(&at->loop, memory_order_relaxed);
     if (l != NULL) store_free(s, l, sizeof *l);
-    store_free(s, at, set_size(at->n_scan, at->n_waiters));
+    size_t size = set_bytes(at);
+    classes_release(s, at->classes);
+    store_free(s, at, size);
 }
 
 set *set_initial(use *u, rule *root) {
@@ -528,27 +531,22 @@ set *set_step_slow(use *u, set *from, uint32_t byte) {
     store *s = u->s;
     assert(byteset_has(&from->allow, byte));
     pthread_mutex_lock(&s->grow);
-    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_relaxed);
-    set *out = block == NULL ? NULL : atomic_load_explicit(&block->to[byte & 15], memory_order_relaxed);
+    _Atomic(set *) *edge = &from->edges[from->classes->of[byte]];
+    set *out = atomic_load_explicit(edge, memory_order_relaxed);
     if (out != NULL) goto done; /* another thread was faster */
-    if (block == NULL) {
-        block = store_alloc(s, sizeof *block);
-        if (block == NULL) goto done;
-        atomic_store_explicit(&from->edges[byte >> 4], block, memory_order_release);
-    }
     closure_begin(u);
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
         if (!byteset_has(&it->state->allow, byte)) continue;
         for (uint32_t e = 0; e < it->state->n_bytes; e++) {
-            const byte_edge *edge = &it->state->bytes[e];
+            const byte_edge *by = &it->state->bytes[e];
             uint64_t reg = it->reg;
-            if (byte < edge->lo || edge->hi < byte || (edge->to->rule->metered && !meter_step(edge->to, byte, &reg))) continue;
-            add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
+            if (byte < by->lo || by->hi < byte || (by->to->rule->metered && !meter_step(by->to, byte, &reg))) continue;
+            add_item(s, by->to, reg, it->origin == NULL ? from : it->origin);
         }
     }
     out = closure_run(s);
-    if (out != NULL) atomic_store_explicit(&block->to[byte & 15], out, memory_order_release);
+    if (out != NULL) atomic_store_explicit(edge, out, memory_order_release);
 done:
     pthread_mutex_unlock(&s->grow);
     return out;

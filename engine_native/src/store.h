@@ -52,6 +52,21 @@ typedef struct row row;
 typedef struct store store;
 typedef struct measure measure; /* budget.h */
 
+/* Kinds of bytes, numbered from 0; those that are refused are n (modulo 256; classes.c). */
+typedef struct byte_classes {
+    uint64_t hash;
+    struct byte_classes *chain;
+    uint32_t references;
+    uint32_t n, n_runs;
+    uint8_t of[256];
+    uint8_t last[]; /* byte of each run of one class */
+} byte_classes;
+
+typedef struct class_pair {
+    const byte_classes *a, *b;
+    byte_classes *both;
+} class_pair;
+
 typedef struct byte_edge {
     state *to;
     uint8_t lo, hi;
@@ -86,6 +101,7 @@ struct state {
     bool final;
     bool last;     /* final and without edges: it can only complete its rule */
     byteset allow;
+    byte_classes *classes; /* NULL until a set asks for them; under grow */
 };
 
 struct rule {
@@ -158,10 +174,6 @@ typedef struct waiter {
 #define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
 #define COUNT_OPEN UINT64_MAX       /* and it may not end */
 
-typedef struct edge_block {
-    _Atomic(set *) to[16];
-} edge_block;
-
 /* The trie nodes one byte after the rule under top is complete, by that byte (mask.c). */
 typedef struct exit_list {
     uint32_t n;
@@ -191,8 +203,9 @@ struct set {
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
     _Atomic(set *) unbounded; /* the set without the bounds of its one counter or meter; itself if it has none */
     _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
-    _Atomic(edge_block *) edges[16];
-    item scan[]; /* waiters follow */
+    byte_classes *classes; /* NULL: it takes no byte */
+    _Atomic(set *) *edges; /* the set after a byte, by its class */
+    item scan[];           /* waiters and edges follow */
 };
 
 static inline waiter *set_waiters(const set *s) {
@@ -207,11 +220,25 @@ struct row {
     uint32_t at[];
 };
 
-/* Pointers hashed by their target's `hash`, chained through `chain`. */
+/* Entries by hash; each begins like table_entry (table.c). */
+typedef struct table_entry {
+    uint64_t hash;
+    struct table_entry *chain;
+} table_entry;
+
 typedef struct table {
-    void **slots;
-    uint32_t size, count;
+    void ***segments; /* n_segments, each NULL or of TABLE_SEGMENT slots */
+    uint32_t n_segments, base, split, count;
 } table;
+#define TABLE_SEGMENT 256
+
+static inline uint32_t table_size(const table *t) { return t->base + t->split; }
+static inline void **table_at(const table *t, uint32_t i) { return &t->segments[i / TABLE_SEGMENT][i % TABLE_SEGMENT]; }
+static inline void **table_slot(const table *t, uint64_t hash) { /* of a table that is not empty */
+    uint32_t i = (uint32_t)hash & (2 * t->base - 1);
+    return table_at(t, i < table_size(t) ? i : i - t->base);
+}
+static inline void *table_first(const table *t, uint64_t hash) { return t->base == 0 ? NULL : *table_slot(t, hash); }
 
 typedef struct store_stats {
     _Atomic uint64_t text_hits, text_misses, rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
@@ -225,7 +252,7 @@ struct store {
     _Atomic uint32_t references;
     pthread_rwlock_t gate;
     pthread_mutex_t grow;
-    table rules, sets, rows;
+    table rules, sets, rows, classes;
     _Atomic uint64_t bytes;
     uint64_t budget;
     _Atomic uint32_t epoch; /* collections + 1 */
@@ -238,6 +265,8 @@ struct store {
     measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
+    class_pair pairs[256];     /* by hash; under grow */
+    bool pairs_known;          /* no partition has gone since they were remembered */
     loop json;                 /* the plain characters of JSON strings */
 };
 
@@ -277,15 +306,11 @@ void closure_free(store *s, closure *c);
 set *set_initial(use *u, rule *root);
 /* The set of one item by itself, under top. */
 set *set_local(use *u, const state *state, uint64_t reg);
-/* The set after one byte; from->allow has it. */
+/* The set after one byte that from->allow has. */
 set *set_step_slow(use *u, set *from, uint32_t byte);
 static inline set *set_step(use *u, set *from, uint32_t byte) {
-    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_acquire);
-    if (block != NULL) {
-        set *to = atomic_load_explicit(&block->to[byte & 15], memory_order_acquire);
-        if (to != NULL) return to;
-    }
-    return set_step_slow(u, from, byte);
+    set *to = atomic_load_explicit(&from->edges[from->classes->of[byte]], memory_order_acquire);
+    return to != NULL ? to : set_step_slow(u, from, byte);
 }
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
@@ -319,6 +344,10 @@ void row_write(const store *s, const row *r, uint32_t *words);
 void row_or(const store *s, const row *r, uint32_t *words);
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
 
+/* classes.c: the kinds of bytes to n > 0 scan items, for the caller to release; NULL when out of memory.  Under grow. */
+byte_classes *classes_of(store *s, const item *scan, uint32_t n);
+void classes_release(store *s, byte_classes *c);
+
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
 /* The tokens that the loop does not settle; NULL: they are not known, it is of no use. */
@@ -341,6 +370,9 @@ static inline bool store_full(store *s) {
 }
 
 /* table.c */
-bool table_reserve(store *s, table *t); /* room for one more; false when out of memory */
+bool table_reserve(store *s, table *t); /* before an entry is added; false when out of memory */
+void table_add(table *t, void *entry);
+void table_remove(table *t, const void *entry); /* nothing happens if it is not there */
+void table_free(store *s, table *t);
 
 #endif

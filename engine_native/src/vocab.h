@@ -31,21 +31,36 @@ typedef struct token_index {
 uint64_t byte_class(uint32_t byte);
 #define CLASS_NOT_WHOLE (UINT64_C(1) << 63) /* a token ends below that is not valid UTF-8 */
 
-/* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
+/* A token, or a trie node that has children, with so many characters of a loop before its last byte. */
+typedef struct departure {
+    uint32_t at;
+    uint32_t chars;
+} departure;
+
+/* Those whose last byte is this one, the first that is not on the loop: up to where the next exit begins. */
+typedef struct loop_exit {
+    uint32_t byte, tokens, nodes;
+} loop_exit;
+
+/* A node of the paths that leave a loop, in pre-order. */
 typedef struct leaver {
     uint32_t size : 24; /* of the subtree here */
     uint32_t byte : 8;
     uint32_t node;      /* in the token trie */
 } leaver;
 
+/* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
 typedef struct leavers leavers;
 struct leavers {
     leavers *next;
     byteset ascii; /* the loop: these, and if utf8 everything beyond ASCII */
     bool utf8;
     uint32_t *staying; /* row of the tokens of loop characters only */
-    uint32_t n;
-    leaver at[];
+    departure *cut;    /* tokens of loop characters and the beginning of one, by chars */
+    departure *tokens, *nodes; /* by byte and chars; at least one character before it */
+    loop_exit *exits;  /* rising byte; one more at the end */
+    leaver *paths;     /* of the characters of JSON strings only */
+    uint32_t n_cut, n_tokens, n_nodes, n_exits, n_paths;
 };
 
 struct ste_vocab {
