@@ -350,6 +350,10 @@ class Compiler:
         """Texts of the rule ``root`` of an EBNF (GBNF) grammar."""
         return self._compile(lib.STE_KIND_EBNF, _utf8(text), root=root)
 
+    def compile_lark(self, text: str) -> Grammar:
+        """Texts of the rule ``start`` of a Lark grammar."""
+        return self._compile(lib.STE_KIND_LARK, _utf8(text))
+
     def compile_choice(self, choices: Sequence[str]) -> Grammar:
         """One of the strings, exactly."""
         return self._compile(lib.STE_KIND_CHOICE, _json_text(list(choices)))

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ste_options options = {.whitespace = data[0] / 8 % 4, .property_order = data[0] / 32 % 2, .spaces = {1, 2, 0, 1}};
     ste_grammar *g = NULL;
     ste_error err;
-    int code = ste_compile(compiler(), data[0] % 5, (const char *)data + 1, size - 1, &options, &g, &err);
+    int code = ste_compile(compiler(), data[0] % 6, (const char *)data + 1, size - 1, &options, &g, &err);
     if (code != STE_OK) {
         if (g != NULL || err.code != code || err.message[0] == '\0') abort();
         return 0;

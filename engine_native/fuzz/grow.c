@@ -123,7 +123,9 @@ static uint32_t grow_literal(grower *w, uint32_t least) {
     for (uint32_t i = 0; i < count && e->n + 8 <= MOST_LITERAL; i++) {
         uint32_t form = tape_byte(w->t);
         if (w->how == SPELL_EBNF && form >= 0xF0) {
-            e->bytes[e->n++] = (uint8_t)tape_byte(w->t);
+            uint32_t cp = tape_byte(w->t);
+            if (cp >= 0x80) e->bytes[e->n++] = (uint8_t)(0xC0 | cp >> 6);
+            e->bytes[e->n++] = (uint8_t)(cp < 0x80 ? cp : 0x80 | (cp & 0x3F));
             continue;
         }
         bool special = w->how != SPELL_REGEX && form >= 0xD8;

@@ -21,15 +21,6 @@ static void spell(const small_grammar *g, spelling how, uint32_t number, page *o
 
 /* ---- EBNF ---- */
 
-static void ebnf_literal(const node *e, page *out) {
-    page_print(out, "\"");
-    for (uint32_t i = 0; i < e->n; i++) {
-        uint8_t c = e->bytes[i];
-        page_print(out, c >= '0' && c <= 'z' && c != '\\' ? "%c" : "\\x%02x", c);
-    }
-    page_print(out, "\"");
-}
-
 static void spell_class(const node *e, page *out) {
     page_print(out, e->negated ? "[^" : "[");
     for (uint32_t k = 0; k < e->n; k++) {
@@ -50,6 +41,19 @@ static void each_character(const node *e, page *out, void (*print)(page *out, ui
         print(out, cp);
         i += length;
     }
+}
+
+static void ebnf_character(page *out, uint32_t cp) {
+    if (cp >= '0' && cp <= 'z' && cp != '\\')
+        page_print(out, "%c", (char)cp);
+    else
+        page_print(out, cp < 0x100 ? "\\x%02x" : "\\u{%X}", (unsigned)cp);
+}
+
+static void ebnf_literal(const node *e, page *out) {
+    page_print(out, "\"");
+    each_character(e, out, ebnf_character);
+    page_print(out, "\"");
 }
 
 static void regex_character(page *out, uint32_t cp) { page_print(out, "\\u{%X}", (unsigned)cp); }

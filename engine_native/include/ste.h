@@ -6,7 +6,7 @@
  * Flow
  *   ste_vocab_new        once per tokenizer
  *   ste_compiler_new     once per vocabulary; owns the shared caches
- *   ste_compile          JSON Schema, structural tag, regex, EBNF or choice text -> grammar
+ *   ste_compile          JSON Schema, structural tag, regex, EBNF, Lark or choice text -> grammar
  *   ste_matcher_new      one per sequence; then, per step,
  *     ste_matcher_fill / ste_fill_batch   write the mask row(s)
  *     ste_matcher_accept_token            advance by the sampled token
@@ -91,6 +91,7 @@ typedef struct ste_limits {
 #define STE_KIND_REGEX 2
 #define STE_KIND_EBNF 3
 #define STE_KIND_CHOICE 4      /* JSON array of strings */
+#define STE_KIND_LARK 5
 
 #define STE_WHITESPACE_BOUNDED 0 /* at most one space, or one line break and its indentation */
 #define STE_WHITESPACE_NONE 1

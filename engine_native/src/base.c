@@ -31,6 +31,15 @@ void escape(escape_point *out, int code, uint64_t offset, const char *format, ..
     longjmp(out->env, 1);
 }
 
+void escape_tell(escape_point *out) {
+    ste_error *e = &out->error;
+    if (out->inside == NULL || e->code == STE_ERR_NO_MEMORY) return;
+    char what[sizeof e->message];
+    memcpy(what, e->message, sizeof what);
+    e->offset += out->inside->base;
+    snprintf(e->message, sizeof e->message, "%s%.250s%s", out->inside->before, what, out->inside->after);
+}
+
 double monotonic_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -25,13 +25,23 @@
 #define STE_NORETURN
 #endif
 
+/* What a reader is inside of, where its offsets count from `base` on: a text within a text. */
+typedef struct escape_context {
+    const char *before, *after; /* put around the message */
+    uint64_t base;
+} escape_context;
+
 typedef struct escape_point {
     jmp_buf env;
     ste_error error;
+    const escape_context *inside; /* NULL: nothing; lives in the compile's arena */
 } escape_point;
 
 int fail(ste_error *err, int code, uint64_t offset, const char *format, ...) STE_PRINTF(4, 5);
 STE_NORETURN void escape(escape_point *out, int code, uint64_t offset, const char *format, ...) STE_PRINTF(4, 5);
+
+/* After the landing: tell the error by what the reader was inside of. */
+void escape_tell(escape_point *out);
 
 /* Seconds from an arbitrary start, monotonic. */
 double monotonic_seconds(void);

@@ -137,10 +137,6 @@ expr *expr_metered(builder *b, expr *body, meter m) {
     return expr_rule(b, rule);
 }
 
-static bool is_metered(const draft_rule *r) {
-    return r->meter.most_tokens != 0 || r->meter.least_chars != 0 || r->meter.most_chars != 0;
-}
-
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop) {
     uint64_t size = 8;
     for (uint32_t i = 0; i < n; i++) size += patterns[i].n + (patterns[i].then != NULL ? patterns[i].then->size : 0);
@@ -283,7 +279,7 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
 static uint32_t aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
         const draft_rule *r = &b->rules.at[rule];
-        if (r->kind != RULE_PLAIN || r->capture.name != NULL || is_metered(r) || r->body == NULL || r->body->kind != EXPR_RULE) break;
+        if (r->kind != RULE_PLAIN || r->capture.name != NULL || meter_counts(&r->meter) || r->body == NULL || r->body->kind != EXPR_RULE) break;
         rule = r->body->u.id;
     }
     return rule;

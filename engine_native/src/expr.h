@@ -89,6 +89,8 @@ typedef struct meter {
     uint32_t most_tokens, least_chars, most_chars;
 } meter;
 
+static inline bool meter_counts(const meter *m) { return m->most_tokens != 0 || m->least_chars != 0 || m->most_chars != 0; }
+
 typedef struct draft_rule {
     rule_kind kind;
     capture capture;    /* PLAIN only */

@@ -11,6 +11,7 @@ void schema_front(builder *b, const char *text, size_t n, int whitespace);
 void tag_front(builder *b, const char *text, size_t n, int whitespace);
 void regex_front(builder *b, const char *text, size_t n);
 void ebnf_front(builder *b, const char *text, size_t n, const char *root);
+void lark_front(builder *b, const char *text, size_t n);
 void choice_front(builder *b, const char *text, size_t n);
 
 /* For the structural tag: a schema that stands inside another JSON text, and a regular expression. */
@@ -22,6 +23,7 @@ bool schema_plain(const json *schema);
 expr *regex_expr(builder *b, const char *text, size_t n, const json *place);
 /* Grammars as parts of other texts: what the start rule of s matches.  Rules of s are new rules of b. */
 expr *ebnf_expr(builder *b, const source *s, const char *root);
+expr *lark_expr(builder *b, const source *s);
 
 /* Texts in which a pattern matches: deterministic, trimmed and minimised, over code points (0 .. UTF8_MAX without the
  * surrogates); NULL if there are none.  search: a part of the text matches; else the whole text.

@@ -414,6 +414,19 @@ fsm *fsm_determinise(fsm *f) {
     return d.out;
 }
 
+fsm *fsm_determinise_within(fsm *f, uint64_t *budget) {
+    determiniser d;
+    determiniser_init(&d, f);
+    sweep w = {0};
+    for (uint32_t id = 0; id < d.subsets.n; id++) {
+        uint64_t cost = expand_subset(&d, id, &w) + SUBSET_COST;
+        *budget -= cost < *budget ? cost : *budget;
+        if (*budget == 0) return NULL;
+    }
+    fsm_index(d.out);
+    return d.out;
+}
+
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
 fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {

@@ -76,6 +76,8 @@ void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n); /* by from, lo, hi, to */
 void fsm_index(fsm *f);
 fsm *fsm_determinise(fsm *f);
+/* Deterministic, or NULL when it takes more than *budget, of which 20 are a microsecond; what it takes is subtracted. */
+fsm *fsm_determinise_within(fsm *f, uint64_t *budget);
 /* Deterministic whatever it costs, or STE_ERR_LIMIT. */
 fsm *fsm_determinise_fully(fsm *f);
 /* The same for an alphabet 0 .. letters - 1: where everything is accepted that can follow, nothing else is looked at.

@@ -195,7 +195,10 @@ static int empty_code(int kind) {
 
 /* Everything that can escape. */
 static bool run(job *j) {
-    if (setjmp(j->w.out.env) != 0) return false;
+    if (setjmp(j->w.out.env) != 0) {
+        escape_tell(&j->w.out);
+        return false;
+    }
     store *s = j->compiler->store;
     builder_init(&j->b, &j->w, s->vocab);
     j->b.names = &j->names;
@@ -211,6 +214,9 @@ static bool run(job *j) {
         break;
     case STE_KIND_EBNF:
         ebnf_front(&j->b, j->text, j->length, j->options.root == NULL ? "root" : j->options.root);
+        break;
+    case STE_KIND_LARK:
+        lark_front(&j->b, j->text, j->length);
         break;
     default:
         choice_front(&j->b, j->text, j->length);
@@ -335,7 +341,7 @@ static void make_room(ste_compiler *c) {
 
 int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, const ste_options *options,
                 ste_grammar **out, ste_error *err) {
-    if (kind < STE_KIND_JSON_SCHEMA || kind > STE_KIND_CHOICE) return fail(err, STE_ERR_ARGUMENT, 0, "kind %d", kind);
+    if (kind < STE_KIND_JSON_SCHEMA || kind > STE_KIND_LARK) return fail(err, STE_ERR_ARGUMENT, 0, "kind %d", kind);
     if (length > c->limits.input_bytes)
         return fail(err, STE_ERR_LIMIT, 0, "text of %llu bytes is longer than the limit of %llu",
                     (unsigned long long)length, (unsigned long long)c->limits.input_bytes);

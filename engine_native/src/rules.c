@@ -306,7 +306,7 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->nullable = d->nullable;
     r->capture = d->capture;
     r->meter = d->meter;
-    r->metered = d->meter.most_tokens != 0 || d->meter.least_chars != 0 || d->meter.most_chars != 0;
+    r->metered = meter_counts(&d->meter);
     if (d->capture.name != NULL) r->capture.name = memcpy((char *)r + name_at, d->capture.name, (size_t)d->capture.n + 1);
     r->hash = in->nodes[i].hash;
     return r;

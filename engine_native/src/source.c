@@ -55,3 +55,15 @@ void source_escape(const source *s, size_t at, int code, const char *format, ...
     if (s->place != NULL) json_escape(s->w, s->place, code, "line %zu, column %zu: %s\n%s", l.number, l.column, what, shown);
     escape(&s->w->out, code, at, "line %zu, column %zu: %s\n%s", l.number, l.column, what, shown);
 }
+
+const escape_context *source_context(const source *s, size_t at, const char *what) {
+    char before[96], after[3 * WIDTH + 1];
+    line l = line_at(s, at);
+    snprintf(before, sizeof before, "line %zu, column %zu: %.40s: ", l.number, l.column, what);
+    after[0] = '\n';
+    excerpt(s, at, &l, after + 1);
+    arena *mem = &s->w->mem;
+    escape_context *c = arena_alloc(mem, 1, sizeof *c);
+    *c = (escape_context){arena_copy(mem, before, strlen(before) + 1), arena_copy(mem, after, strlen(after) + 1), at};
+    return c;
+}

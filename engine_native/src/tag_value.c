@@ -23,11 +23,10 @@ expr *regex(tagger *t, const json *at, ends outer) {
 expr *grammar(tagger *t, const json *at, ends outer) {
     (void)outer;
     const json *at_text = filled_field(t, at, "grammar"), *syntax = json_get(at, "syntax");
-    if (syntax != NULL && json_is_text(syntax, "lark"))
-        json_escape(t->b->w, syntax, STE_ERR_UNSUPPORTED, "syntax \"lark\" is not supported");
-    if (syntax != NULL && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
+    bool lark = syntax != NULL && json_is_text(syntax, "lark");
+    if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    return ebnf_expr(t->b, &text, "root");
+    return lark ? lark_expr(t->b, &text) : ebnf_expr(t->b, &text, "root");
 }
 
 /* ---- schemas ---- */

@@ -28,6 +28,15 @@ static const struct {
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
      "go <a>\"x\"</a> on", 16},
+    {STE_KIND_EBNF,
+     "root ::= r TagDispatch((\"<\", s), excludes=(\"no\"))\nr[lazy, capture] ::= [a-z;]{1,70} \";\"\ns ::= Substring(\"a\", "
+     "\"b\", \"a\") Regex(\"[0-9]\", json_string=true) <[3]>?",
+     "ab;<b1", 0},
+    {STE_KIND_LARK,
+     "%import common.WS\n%ignore WS\nstart: (f | list{\"x\"})* n::2\nn::_: \"a\" n::decr(_) %if gt(_, 0) | \"\"\nf: T %json "
+     "{\"type\":\"integer\"}\nlist{p}: p (\",\" p)*\nT: /[a-z]+/ & ~/x+/\n",
+     "ab 12 x, x a ", 0},
+    {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };

@@ -192,7 +192,6 @@ def test_malformed_regex_raises_with_the_offset(pattern: str, offset: int) -> No
         "root ::= other",
         'root = "a"',
         'root ::= "a"{3,2}',
-        'root ::= "a" |',
         'root ::= "\\q"',
         'other ::= "a"',
         'root ::= "a"\nroot ::= "b"',

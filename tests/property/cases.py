@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from engine_native import Compiler, Grammar, Limits, Matcher, Vocabulary
 from tests.oracle import structural_tag
 from tests.oracle.ebnf import print_ebnf
-from tests.oracle.generate import draw_alphabet, draw_grammar, draw_vocabulary
+from tests.oracle.generate import draw_alphabet, draw_characters, draw_grammar, draw_vocabulary
 from tests.oracle.generate_tags import Shapes, draw_node, draw_tag_alphabet
+from tests.oracle.grammar import Characters
 from tests.oracle.grammar import Grammar as OracleGrammar
+from tests.oracle.lark import print_lark, terminals, with_ignored
 from tests.oracle.mask import MaskOracle
 from tests.oracle.vocabulary import TokenList
 
-Kind = Literal["ebnf", "tag"]
+Kind = Literal["ebnf", "lark", "tag"]
 ALL_SHAPES = Shapes()
 Row = NDArray[np.int32]
 
@@ -36,18 +38,29 @@ class Case:
     seed: int
     described: OracleGrammar | structural_tag.Node
     tokens: TokenList
+    ignored: Characters | None = None
+    """Of a Lark grammar: characters that may follow every lexeme."""
 
     def oracle(self) -> MaskOracle:
         """The slow reference."""
         if isinstance(self.described, OracleGrammar):
-            return MaskOracle(self.described, self.tokens)
+            if self.ignored is None:
+                return MaskOracle(self.described, self.tokens)
+            return MaskOracle(with_ignored(self.described, self.ignored, self._terminals()), self.tokens)
         return MaskOracle(structural_tag.to_grammar(self.described), self.tokens)
 
     def source(self) -> str:
-        """EBNF text, or the JSON text of a structural tag."""
+        """EBNF or Lark text, or the JSON text of a structural tag."""
         if isinstance(self.described, OracleGrammar):
-            return print_ebnf(self.described, random.Random(self.seed))
+            style = random.Random(self.seed)
+            if self.kind == "lark":
+                return print_lark(self.described, style, self._terminals(), self.ignored)
+            return print_ebnf(self.described, style)
         return json.dumps(structural_tag.to_json(self.described))
+
+    def _terminals(self) -> frozenset[str]:
+        assert isinstance(self.described, OracleGrammar)
+        return terminals(self.described, random.Random(self.seed))
 
     def vocabulary(self) -> Vocabulary:
         """The engine's vocabulary."""
@@ -65,11 +78,13 @@ class Case:
         """EngineError when the engine refuses the source."""
         if self.kind == "ebnf":
             return compiler.compile_ebnf(self.source(), root="root")
+        if self.kind == "lark":
+            return compiler.compile_lark(self.source())
         return compiler.compile_structural_tag(self.source())
 
     def reproduction(self) -> str:
         """A program that builds this case."""
-        call = "compile_ebnf" if self.kind == "ebnf" else "compile_structural_tag"
+        call = {"ebnf": "compile_ebnf", "lark": "compile_lark", "tag": "compile_structural_tag"}[self.kind]
         return (
             f"# case kind={self.kind} seed={self.seed}\n"
             f"vocabulary = Vocabulary({list(self.tokens.tokens)!r}, "
@@ -111,10 +126,11 @@ def with_single_bytes(case: Case) -> Case:
 def draw(kind: Kind, seed: int, shapes: Shapes = ALL_SHAPES) -> Case:
     """The case of this kind and seed."""
     rng = random.Random(f"{kind} {seed}")
-    if kind == "ebnf":
+    if kind != "tag":
         alphabet = draw_alphabet(rng)
         grammar = draw_grammar(rng, alphabet)
-        return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar))
+        ignored = draw_characters(rng, alphabet) if kind == "lark" and rng.random() < 0.5 else None
+        return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar), ignored)
     alphabet = draw_tag_alphabet(rng)
     node = draw_node(rng, alphabet, shapes)
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))

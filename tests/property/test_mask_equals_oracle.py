@@ -93,7 +93,7 @@ def _forced_difference(oracle: MaskOracle, position: Position, matcher: Matcher)
     return None
 
 
-@pytest.mark.parametrize("kind", ["ebnf", "tag"])
+@pytest.mark.parametrize("kind", ["ebnf", "lark", "tag"])
 def test_mask_equals_oracle_for_random_grammar_vocabulary_and_prefix(kind: Kind) -> None:
     triples, seed = 0, FIRST_SEED
     while triples < TRIPLES:
