@@ -8,16 +8,17 @@
  * and settles all of them at once.  So are those that end within a character, if
  * everything beyond ASCII is on the loop.  A token that leaves the loop does so by its
  * first byte that is not on it, and what follows depends on that byte alone, not on the
- * characters before: the trie nodes at such bytes are listed by byte (*exits*), with the
- * tokens that end there.  A counted loop also wants to know how many characters came
- * before.  All of it is kept with the vocabulary, once per set of characters: every JSON
- * string loops on the same ones.
+ * characters before: the trie nodes at such a byte are listed (its *exit*) when it is
+ * first asked for, with the tokens that end there.  A counted loop also wants to know
+ * how many characters came before.  All of it is kept with the vocabulary, once per set
+ * of characters: every JSON string loops on the same ones.
  *
  * Where each character may lead to another place (total.c) the walk is along the
  * paths to the exits; they are few but have many children that need no look, so
  * for the characters of JSON strings the paths alone are copied.
  *
- * Cost: a pass over the part of the token trie that leaves the loop, and a sort. */
+ * Cost: per set of characters two operations per word and byte that is not in it, and a pass over the
+ * trie's paths to cut tokens; per exit a pass over the paths to its byte. */
 #include <stdlib.h>
 
 #include "utf8.h"
@@ -70,11 +71,6 @@ static void *list_take(const ste_allocator *a, list *l, size_t size) {
 
 /* ---- exits ---- */
 
-typedef struct found {
-    departure what;
-    uint32_t byte;
-} found;
-
 /* A place of the trie on the loop: how many characters came before, and what must follow in a character. */
 typedef struct place {
     uint32_t end; /* of the subtree */
@@ -82,42 +78,43 @@ typedef struct place {
     uint8_t left, lo, hi;
 } place;
 
+/* One pass over the trie along the loop. */
 typedef struct collector {
     const ste_vocab *v;
-    const byteset *ascii;
-    bool utf8;
-    list cut, tokens, nodes; /* departure, found, found */
-    place *path;
+    const leavers *l;
+    uint32_t byte;      /* of the exit; NO_BYTE: tokens that end within a character */
+    list tokens, nodes; /* departures */
 } collector;
 
-static bool add_tokens(collector *c, uint32_t node, uint32_t byte, uint32_t chars, bool cut) {
+#define NO_BYTE 256
+
+static bool add_departure(const collector *c, list *to, uint32_t at, uint32_t chars) {
+    departure *d = list_add(&c->v->allocator, to, sizeof *d);
+    if (d != NULL) *d = (departure){at, chars};
+    return d != NULL;
+}
+
+static bool add_tokens(collector *c, uint32_t node, uint32_t chars) {
     const trie *t = &c->v->ordinary;
-    for (uint32_t token = t->nodes[node].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
-        departure what = {token, chars};
-        void *slot = list_add(&c->v->allocator, cut ? &c->cut : &c->tokens, cut ? sizeof(departure) : sizeof(found));
-        if (slot == NULL) return false;
-        if (cut)
-            *(departure *)slot = what;
-        else
-            *(found *)slot = (found){what, byte};
-    }
+    for (uint32_t token = t->nodes[node].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+        if (!add_departure(c, &c->tokens, token, chars)) return false;
     return true;
 }
 
 /* The place after a byte that is on the loop from `at`; false: it is not. */
-static bool follow(const collector *c, const place *at, uint32_t byte, place *to) {
+static bool follow(const leavers *l, const place *at, uint32_t byte, place *to) {
     *to = (place){.chars = at->chars};
     if (at->left != 0) {
         if (byte < at->lo || byte > at->hi) return false;
         to->left = at->left - 1;
     } else if (byte >= 0x80) {
-        const utf8_form *form = c->utf8 ? utf8_form_of(byte) : NULL;
+        const utf8_form *form = l->utf8 ? utf8_form_of(byte) : NULL;
         if (form == NULL) return false;
         to->left = form->left;
         to->lo = form->lo;
         to->hi = form->hi;
         return true;
-    } else if (!byteset_has(c->ascii, byte)) {
+    } else if (!byteset_has(&l->ascii, byte)) {
         return false;
     }
     to->lo = 0x80;
@@ -126,34 +123,31 @@ static bool follow(const collector *c, const place *at, uint32_t byte, place *to
     return true;
 }
 
-static bool collect(collector *c) {
+static bool collect(collector *c, place *path) {
     const trie_node *nodes = c->v->ordinary.nodes;
-    uint64_t classes = leavers_classes(c->ascii, c->utf8);
+    uint64_t classes = c->byte == NO_BYTE ? CLASS_NOT_WHOLE : byte_class(c->byte);
     uint32_t depth = 0;
-    c->path[0] = (place){.end = nodes[0].size};
+    path[0] = (place){.end = nodes[0].size};
     for (uint32_t i = 1;;) {
-        while (i == c->path[depth].end && depth > 0) depth--;
-        if (i == c->path[depth].end) return true;
-        const place *at = &c->path[depth];
+        while (i == path[depth].end && depth > 0) depth--;
+        if (i == path[depth].end) return true;
+        const place *at = &path[depth];
         uint32_t byte = nodes[i].byte, end = i + nodes[i].size;
-        if ((c->v->index.classes[i] & classes) != 0) {
-            place to;
-            if (follow(c, at, byte, &to)) {
-                if (to.left != 0 && !add_tokens(c, i, byte, to.chars, true)) return false;
-                to.end = end;
-                c->path[++depth] = to;
-                i++;
-                continue;
+        place to;
+        if ((c->v->index.classes[i] & classes) == 0) {
+            i = end;
+        } else if (follow(c->l, at, byte, &to)) {
+            if (c->byte == NO_BYTE && to.left != 0 && !add_tokens(c, i, to.chars)) return false;
+            to.end = end;
+            path[++depth] = to;
+            i++;
+        } else {
+            if (byte == c->byte && at->left == 0 && at->chars != 0) {
+                if (!add_tokens(c, i, at->chars)) return false;
+                if (nodes[i].size > 1 && !add_departure(c, &c->nodes, i, at->chars)) return false;
             }
-            /* Without utf8 every byte beyond ASCII leaves; with it none does, it is no character. */
-            if (at->left == 0 && at->chars != 0 && (byte < 0x80 || !c->utf8)) {
-                if (!add_tokens(c, i, byte, at->chars, false)) return false;
-                found *inner = nodes[i].size > 1 ? list_add(&c->v->allocator, &c->nodes, sizeof *inner) : NULL;
-                if (nodes[i].size > 1 && inner == NULL) return false;
-                if (inner != NULL) *inner = (found){{i, at->chars}, byte};
-            }
+            i = end;
         }
-        i = end;
     }
 }
 
@@ -163,58 +157,51 @@ static int by_chars(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int by_byte(const void *a, const void *b) {
-    const found *x = a, *y = b;
-    return x->byte != y->byte ? (x->byte < y->byte ? -1 : 1) : by_chars(&x->what, &y->what);
-}
-
-static departure *bare(const ste_allocator *a, const list *l) {
-    const found *from = l->at;
-    departure *out = mem_new(a, l->n, sizeof *out);
-    for (uint32_t i = 0; out != NULL && i < l->n; i++) out[i] = from[i].what;
-    return out;
-}
-
-/* Sort what was collected, and find where each byte begins. */
-static bool arrange(collector *c, leavers *l) {
+static bool collect_sorted(collector *c) {
     const ste_allocator *a = &c->v->allocator;
-    const found *tokens = c->tokens.at, *nodes = c->nodes.at;
-    if (c->cut.n != 0) qsort(c->cut.at, c->cut.n, sizeof(departure), by_chars);
-    if (c->tokens.n != 0) qsort(c->tokens.at, c->tokens.n, sizeof *tokens, by_byte);
-    if (c->nodes.n != 0) qsort(c->nodes.at, c->nodes.n, sizeof *nodes, by_byte);
-    list exits = {0};
-    uint32_t t = 0, k = 0;
-    for (uint32_t byte = 0; byte <= 256; byte++) {
-        bool any = (t < c->tokens.n && tokens[t].byte == byte) || (k < c->nodes.n && nodes[k].byte == byte);
-        if (!any && byte < 256) continue;
-        loop_exit *e = list_add(a, &exits, sizeof *e);
-        if (e == NULL) break;
-        *e = (loop_exit){byte, t, k};
-        while (t < c->tokens.n && tokens[t].byte == byte) t++;
-        while (k < c->nodes.n && nodes[k].byte == byte) k++;
-    }
-    l->n_exits = exits.n == 0 ? 0 : exits.n - 1;
-    l->n_cut = c->cut.n;
-    l->n_tokens = c->tokens.n;
-    l->n_nodes = c->nodes.n;
-    bool whole = exits.n != 0 && ((loop_exit *)exits.at)[l->n_exits].byte == 256;
-    l->exits = list_take(a, &exits, sizeof *l->exits);
-    l->cut = list_take(a, &c->cut, sizeof *l->cut);
-    l->tokens = bare(a, &c->tokens);
-    l->nodes = bare(a, &c->nodes);
-    return whole && l->exits != NULL && l->cut != NULL && l->tokens != NULL && l->nodes != NULL;
+    size_t depth = (size_t)c->v->ordinary.max_length + 1;
+    place *path = mem_new(a, depth, sizeof *path);
+    bool fine = path != NULL && collect(c, path);
+    mem_free(a, path, depth, sizeof *path);
+    if (c->tokens.n != 0) qsort(c->tokens.at, c->tokens.n, sizeof(departure), by_chars);
+    if (c->nodes.n != 0) qsort(c->nodes.at, c->nodes.n, sizeof(departure), by_chars);
+    return fine;
 }
 
-static bool find_exits(const ste_vocab *v, leavers *l) {
+static bool find_cut(const ste_vocab *v, leavers *l) {
+    collector c = {.v = v, .l = l, .byte = NO_BYTE};
+    bool fine = !l->utf8 || collect_sorted(&c);
+    l->n_cut = fine ? c.tokens.n : 0;
+    l->cut = fine ? list_take(&v->allocator, &c.tokens, sizeof *l->cut) : NULL;
+    mem_free(&v->allocator, c.tokens.at, c.tokens.cap, sizeof(departure));
+    return l->cut != NULL;
+}
+
+static size_t exit_size(const loop_exit *e) { return sizeof *e + ((size_t)e->n_tokens + e->n_nodes) * sizeof *e->at; }
+
+const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byte) {
     const ste_allocator *a = &v->allocator;
-    size_t depth = (size_t)v->ordinary.max_length + 1;
-    collector c = {.v = v, .ascii = &l->ascii, .utf8 = l->utf8, .path = mem_new(a, depth, sizeof *c.path)};
-    bool fine = c.path != NULL && collect(&c) && arrange(&c, l);
-    mem_free(a, c.path, depth, sizeof *c.path);
-    mem_free(a, c.cut.at, c.cut.cap, sizeof(departure));
-    mem_free(a, c.tokens.at, c.tokens.cap, sizeof(found));
-    mem_free(a, c.nodes.at, c.nodes.cap, sizeof(found));
-    return fine;
+    _Atomic(loop_exit *) *known = (_Atomic(loop_exit *) *)(uintptr_t)&l->exits[byte];
+    loop_exit *e = atomic_load_explicit(known, memory_order_acquire), *other = NULL;
+    if (e != NULL) return e;
+    collector c = {.v = v, .l = l, .byte = byte};
+    loop_exit size = {0};
+    if (collect_sorted(&c)) {
+        size = (loop_exit){c.tokens.n, c.nodes.n};
+        e = mem_new(a, 1, exit_size(&size));
+    }
+    if (e != NULL) {
+        *e = size;
+        if (c.tokens.n != 0) memcpy(e->at, c.tokens.at, c.tokens.n * sizeof *e->at);
+        if (c.nodes.n != 0) memcpy(e->at + c.tokens.n, c.nodes.at, c.nodes.n * sizeof *e->at);
+        if (!atomic_compare_exchange_strong_explicit(known, &other, e, memory_order_acq_rel, memory_order_acquire)) {
+            mem_free(a, e, 1, exit_size(e)); /* another thread was faster */
+            e = other;
+        }
+    }
+    mem_free(a, c.tokens.at, c.tokens.cap, sizeof(departure));
+    mem_free(a, c.nodes.at, c.nodes.cap, sizeof(departure));
+    return e;
 }
 
 /* ---- paths: a node is there if its path stays on the loop until it and a leaver is at it or below ---- */
@@ -293,9 +280,10 @@ static void staying(const ste_vocab *v, const byteset *ascii, bool utf8, uint32_
 static void destroy(const ste_allocator *a, leavers *l, uint32_t words) {
     mem_free(a, l->staying, words, sizeof *l->staying);
     mem_free(a, l->cut, l->n_cut, sizeof *l->cut);
-    mem_free(a, l->tokens, l->n_tokens, sizeof *l->tokens);
-    mem_free(a, l->nodes, l->n_nodes, sizeof *l->nodes);
-    mem_free(a, l->exits, (size_t)l->n_exits + 1, sizeof *l->exits);
+    for (int byte = 0; byte < 256; byte++) {
+        loop_exit *e = atomic_load_explicit(&l->exits[byte], memory_order_relaxed);
+        if (e != NULL) mem_free(a, e, 1, exit_size(e));
+    }
     mem_free(a, l->paths, l->n_paths, sizeof *l->paths);
     mem_free(a, l, 1, sizeof *l);
 }
@@ -310,7 +298,7 @@ static leavers *build(const ste_vocab *v, const byteset *ascii, bool utf8) {
     byteset json;
     json_characters(&json);
     bool with_paths = utf8 && memcmp(&json, ascii, sizeof json) == 0;
-    if (l->staying == NULL || !find_exits(v, l) || (with_paths && !copy_paths(v, l))) {
+    if (l->staying == NULL || !find_cut(v, l) || (with_paths && !copy_paths(v, l))) {
         destroy(a, l, v->words);
         return NULL;
     }

@@ -78,26 +78,26 @@ static int loops_on_utf8(use *u, set *at, inner_sets *in) {
 }
 
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
-#define LEAST_LOOP 64
+#define LEAST_LOOP 20
 
 /* The ASCII characters that lead from `at` to `home` and keep it there; negative: failed. */
 static int looping(use *u, set *at, set *home, byteset *ascii) {
     int n = 0;
     memset(ascii, 0, sizeof *ascii);
-    uint32_t class[2] = {256, 256}; /* of the last byte, at `at` and at home */
-    bool stays = false;             /* ... and whether it is one */
-    for (uint32_t byte = 0; byte < 128; byte++) {
+    const byte_classes *a = at->classes, *b = home->classes;
+    if (a == NULL || b == NULL) return 0;
+    for (uint32_t byte = 0, i = 0, k = 0, next; byte < 128; byte = next) {
+        uint32_t until = a->last[i] < b->last[k] ? a->last[i] : b->last[k];
+        i += a->last[i] == until;
+        k += b->last[k] == until;
+        if (until > 127) until = 127;
+        next = until + 1;
         if (!byteset_has(&at->allow, byte) || !byteset_has(&home->allow, byte)) continue;
-        if (at->classes->of[byte] != class[0] || home->classes->of[byte] != class[1]) {
-            class[0] = at->classes->of[byte];
-            class[1] = home->classes->of[byte];
-            set *to = set_step(u, at, byte), *again = to == home && at != home ? set_step(u, home, byte) : to;
-            if (to == NULL || again == NULL) return -1;
-            stays = to == home && again == home;
-        }
-        if (!stays) continue;
-        byteset_add_range(ascii, byte, byte);
-        n++;
+        set *to = set_step(u, at, byte), *again = to == home && at != home ? set_step(u, home, byte) : to;
+        if (to == NULL || again == NULL) return -1;
+        if (to != home || again != home) continue;
+        byteset_add_range(ascii, byte, until);
+        n += (int)(next - byte);
     }
     return n;
 }

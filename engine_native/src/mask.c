@@ -40,20 +40,26 @@ static bool node_list_add(store *s, node_list *l, uint32_t node) {
 
 static void node_list_free(store *s, node_list *l) { store_free(s, l->at, l->cap * sizeof *l->at); }
 
+typedef struct place {
+    set *at;
+    uint32_t end; /* of the subtree */
+} place;
+
 typedef struct walker {
     use *u;
     store *s; /* u's */
     uint32_t few[ROW_FEW], n_few, most_few; /* tokens, while they are few ... */
+    const row *base;                         /* ... besides those of this row, if it is not NULL; no list ... */
     uint32_t *words;                         /* ... and then all bits; NULL before */
+    const row *near;                         /* NULL, or a row that may differ little from words */
     const row *same;                         /* or: the row is this one */
     node_list exits;
-    set **path;      /* the set at each depth of walk_subtree; then as many for walk_paths */
-    uint32_t *ends;  /* where the subtree at each depth ends; likewise */
+    place *path;     /* at each depth of walk_subtree, then as many for walk_paths; NULL until one of them runs */
     uint32_t depth;  /* deepest */
     bool want_exits;
 } walker;
 
-static bool walker_init(walker *w, use *u, bool want_exits) {
+static void walker_init(walker *w, use *u, bool want_exits) {
     store *s = u->s;
     w->u = u;
     w->s = s;
@@ -61,30 +67,39 @@ static bool walker_init(walker *w, use *u, bool want_exits) {
     w->most_few = row_few(s);
     w->words = NULL;
     w->exits = (node_list){0};
-    w->same = NULL;
+    w->base = w->near = w->same = NULL;
     w->depth = s->vocab->ordinary.max_length + 2;
     w->want_exits = want_exits;
-    w->path = store_alloc(s, 2 * w->depth * sizeof *w->path);
-    w->ends = store_alloc(s, 2 * w->depth * sizeof *w->ends);
-    return w->path != NULL && w->ends != NULL;
+    w->path = NULL;
+}
+
+static bool has_path(walker *w) {
+    if (w->path == NULL) w->path = store_take(w->s, 2 * w->depth * sizeof *w->path);
+    return w->path != NULL;
 }
 
 static void walker_free(walker *w) {
     store_free(w->s, w->path, 2 * w->depth * sizeof *w->path);
-    store_free(w->s, w->ends, 2 * w->depth * sizeof *w->ends);
     node_list_free(w->s, &w->exits);
     store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
 }
 
 static bool make_dense(walker *w) {
     if (w->words != NULL) return true;
-    w->words = store_alloc(w->s, w->s->vocab->words * sizeof *w->words);
+    size_t size = w->s->vocab->words * sizeof *w->words;
+    w->words = store_take(w->s, size);
     if (w->words == NULL) return false;
+    if (w->base != NULL)
+        row_write(w->s, w->base, w->words);
+    else
+        memset(w->words, 0, size);
+    w->near = w->base;
     for (uint32_t i = 0; i < w->n_few; i++) bit_set(w->words, w->few[i]);
     return true;
 }
 
 static bool allow_slow(walker *w, uint32_t token) {
+    if (w->words == NULL && w->base != NULL && row_has(w->base, token)) return true;
     if (w->words == NULL && w->n_few == w->most_few && !make_dense(w)) return false;
     if (w->words != NULL)
         bit_set(w->words, token);
@@ -105,18 +120,25 @@ static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
 }
 
 static bool allow_row(walker *w, const row *r) {
-    if (!row_is_few(r)) {
-        if (!make_dense(w)) return false;
-        row_or(w->s, r, w->words);
+    for (uint32_t i = 0; row_is_few(r) && i < r->n; i++)
+        if (!allow_slow(w, r->at[i])) return false;
+    if (row_is_few(r) || r == w->base) return true;
+    if (w->words == NULL && w->base == NULL) {
+        w->base = r;
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < w->n_few; i++)
+            if (!row_has(r, w->few[i])) w->few[kept++] = w->few[i];
+        w->n_few = kept;
         return true;
     }
-    for (uint32_t i = 0; i < r->n; i++)
-        if (!allow_slow(w, r->at[i])) return false;
+    if (!make_dense(w)) return false;
+    row_or(w->s, r, w->words);
     return true;
 }
 
 static row *walker_row(walker *w) {
-    return w->words != NULL ? row_intern(w->s, w->words) : row_intern_few(w->s, w->few, w->n_few);
+    if (w->words != NULL) return row_intern(w->s, w->words, w->near);
+    return w->base != NULL ? row_intern_more(w->s, w->base, w->few, w->n_few) : row_intern_few(w->s, w->few, w->n_few);
 }
 
 /* The rule is complete at node: its children are exits. */
@@ -132,33 +154,32 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     const trie_node *nodes = t->nodes;
     uint32_t depth = 0, i = node + 1;
-    set *at = from;
-    w->ends[0] = node + nodes[node].size;
-    if (byteset_empty(&at->allow)) return true;
+    place here = {from, node + nodes[node].size};
+    if (byteset_empty(&from->allow)) return true;
+    if (!has_path(w)) return false;
     for (;;) {
-        while (i == w->ends[depth]) {
+        while (i == here.end) {
             if (depth == 0) return true;
-            at = w->path[--depth];
+            here = w->path[--depth];
         }
-        uint32_t byte = nodes[i].byte;
-        if (!byteset_has(&at->allow, byte)) {
-            i += nodes[i].size;
+        uint32_t byte = nodes[i].byte, size = nodes[i].size;
+        if (!byteset_has(&here.at->allow, byte)) {
+            i += size;
             continue;
         }
-        set *next = set_step(w->u, at, byte);
+        set *next = set_step(w->u, here.at, byte);
         if (next == NULL) return false;
         if (!allow_node(w, t, i, next)) return false;
-        if (nodes[i].size > 1) {
+        if (size > 1) {
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
             if (!byteset_empty(&next->allow)) {
-                w->path[depth] = at;
-                w->ends[++depth] = i + nodes[i].size;
-                at = next;
+                w->path[depth++] = here;
+                here = (place){next, i + size};
                 i++;
                 continue;
             }
         }
-        i += nodes[i].size;
+        i += size;
     }
 }
 
@@ -186,24 +207,22 @@ static bool walk_root(walker *w, set *from) {
  * them in the trie of tokens that have others, and from the first other byte on like any walk. */
 static bool walk_paths(walker *w, const leavers *l, set *from) {
     const trie *t = &w->s->vocab->ordinary;
-    set **path = w->path + w->depth, *at = from;
-    uint32_t *ends = w->ends + w->depth, depth = 0;
-    ends[0] = l->n_paths;
-    for (uint32_t i = 0;;) {
-        while (i == ends[depth] && depth > 0) at = path[--depth];
-        if (i == ends[depth]) return true;
+    if (!has_path(w)) return false;
+    place *path = w->path + w->depth, here = {from, l->n_paths};
+    for (uint32_t i = 0, depth = 0;;) {
+        while (i == here.end && depth > 0) here = path[--depth];
+        if (i == here.end) return true;
         uint32_t byte = l->paths[i].byte, size = l->paths[i].size, node = l->paths[i].node;
-        if (!byteset_has(&at->allow, byte)) {
+        if (!byteset_has(&here.at->allow, byte)) {
             i += size;
             continue;
         }
-        set *next = set_step(w->u, at, byte);
+        set *next = set_step(w->u, here.at, byte);
         if (next == NULL || !allow_node(w, t, node, next)) return false;
         if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
             if (size > 1 && !byteset_empty(&next->allow)) {
-                path[depth] = at;
-                ends[++depth] = i + size;
-                at = next;
+                path[depth++] = here;
+                here = (place){next, i + size};
                 i++;
                 continue;
             }
@@ -215,24 +234,32 @@ static bool walk_paths(walker *w, const leavers *l, set *from) {
     }
 }
 
-/* Tokens that leave the loop by exit e after lo..hi of its characters, `home` being the set after those. */
-static bool walk_exit(walker *w, const leavers *l, uint32_t e, set *home, uint32_t lo, uint32_t hi, uint32_t *token, uint32_t *node) {
-    const trie_node *nodes = w->s->vocab->ordinary.nodes;
-    uint32_t tokens_end = l->exits[e + 1].tokens, nodes_end = l->exits[e + 1].nodes;
-    bool open = byteset_has(&home->allow, l->exits[e].byte);
-    set *next = open ? set_step(w->u, home, l->exits[e].byte) : NULL;
-    if (open && next == NULL) return false;
-    for (; *token < tokens_end && l->tokens[*token].chars <= hi; ++*token)
-        if (open && l->tokens[*token].chars >= lo && (next->flags & SET_CUT) == 0) bit_set(w->words, l->tokens[*token].at);
-    bool exits = open && w->want_exits && (next->flags & SET_EXITS) != 0;
-    bool further = open && (exits || !byteset_empty(&next->allow));
-    if (!further && hi == UINT32_MAX) return true;
-    for (; *node < nodes_end && l->nodes[*node].chars <= hi; ++*node) {
-        uint32_t at = l->nodes[*node].at;
-        if (!further || l->nodes[*node].chars < lo) continue;
-        if (exits && !add_exits(w, at)) return false;
-        assert(nodes[at].size > 1);
-        if (!walk_subtree(w, at, next)) return false;
+/* Of n departures by chars, the first with so many. */
+static uint32_t first_with(const departure *at, uint32_t n, uint64_t chars) {
+    uint32_t lo = 0;
+    while (lo < n) {
+        uint32_t mid = (lo + n) / 2;
+        if (at[mid].chars < chars)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    return lo;
+}
+
+/* Tokens that leave the loop after lo..hi of its characters, home being the set after these, by a byte it takes. */
+static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, uint64_t lo, uint64_t hi) {
+    const departure *tokens = e->at, *nodes = e->at + e->n_tokens;
+    set *next = set_step(w->u, home, byte);
+    if (next == NULL) return false;
+    bool cut = (next->flags & SET_CUT) != 0;
+    for (uint32_t i = first_with(tokens, e->n_tokens, lo); !cut && i < e->n_tokens && tokens[i].chars <= hi; i++)
+        bit_set(w->words, tokens[i].at);
+    bool exits = w->want_exits && (next->flags & SET_EXITS) != 0;
+    if (!exits && byteset_empty(&next->allow)) return true;
+    for (uint32_t i = first_with(nodes, e->n_nodes, lo); i < e->n_nodes && nodes[i].chars <= hi; i++) {
+        if (exits && !add_exits(w, nodes[i].at)) return false;
+        if (!walk_subtree(w, nodes[i].at, next)) return false;
     }
     return true;
 }
@@ -253,27 +280,28 @@ static bool walk_cut(walker *w, const leavers *l, uint64_t most, set *at) {
 /* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  most: so many characters
  * there may be; then each of them counts. */
 static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, set *at) {
+    byteset leaving = {{~l->ascii.w[0], ~l->ascii.w[1], l->utf8 ? 0 : UINT64_MAX, l->utf8 ? 0 : UINT64_MAX}};
+    bool counted = most != UINT64_MAX;
     for (uint32_t byte = 0; byte < 256; byte++)
-        if (byteset_has(&at->allow, byte) && !(byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) && !walk_first(w, at, byte))
-            return false;
-    uint32_t character = 0, token[256], node[256], longest = w->s->vocab->ordinary.max_length;
+        if (byteset_has(&leaving, byte) && !walk_first(w, at, byte)) return false;
+    uint32_t character = 0;
     while (!byteset_has(&l->ascii, character)) character++;
     set *first = most == 0 ? at : set_step(w->u, at, character);
     if (first == NULL || ((first->flags & SET_METERED) != 0 && !walk_cut(w, l, most, at))) return false;
     for (uint32_t i = 0; (first->flags & SET_METERED) == 0 && i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
-    if (most == 0 || l->n_exits == 0) return true;
-    for (uint32_t e = 0; e < l->n_exits; e++) {
-        token[e] = l->exits[e].tokens;
-        node[e] = l->exits[e].nodes;
-    }
-    bool counted = most != UINT64_MAX;
+    uint64_t last = !counted ? 1 : most < w->s->reach ? most : w->s->reach;
     set *home = at;
-    for (uint32_t k = 1; k <= (counted ? longest : 1) && k <= most; k++) {
-        if ((!stays || counted) && !byteset_has(&home->allow, character)) return true;
-        if (!stays || counted) home = set_step(w->u, home, character);
-        if (home == NULL) return false;
-        for (uint32_t e = 0; e < l->n_exits; e++)
-            if (!walk_exit(w, l, e, home, k, counted ? k : UINT32_MAX, &token[e], &node[e])) return false;
+    for (uint64_t k = 1; k <= last; k++) {
+        if (!stays || counted) {
+            if (!byteset_has(&home->allow, character)) return true;
+            home = set_step(w->u, home, character);
+            if (home == NULL) return false;
+        }
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            if (!byteset_has(&leaving, byte) || !byteset_has(&home->allow, byte)) continue;
+            const loop_exit *e = leavers_exit(w->s->vocab, l, byte);
+            if (e == NULL || !walk_exit(w, e, byte, home, k, counted ? k : UINT64_MAX)) return false;
+        }
     }
     return true;
 }
@@ -465,6 +493,7 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
     local_part near;
     if (!local_of(w->u, (item){home, s->top, at->scan[0].reg}, w->want_exits, &near) || !make_dense(w)) return false;
     row_write(s, near.row, w->words);
+    w->near = near.row;
     for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].lo);
     near_frame *frames = store_alloc(s, w->depth * sizeof *frames);
     node_list again = {0};
@@ -527,7 +556,8 @@ static bool local_of(use *u, item it, bool want_exits, local_part *out) {
     }
     atomic_fetch_add_explicit(&s->stats.local_misses, 1, memory_order_relaxed);
     walker w;
-    bool fine = walker_init(&w, u, want_exits) && fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
+    walker_init(&w, u, want_exits);
+    bool fine = fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
     if (fine && want_exits) fine = (out->exits = publish_exits(s, at, &w)) != NULL;
     row *r = fine ? walker_row(&w) : NULL;
     if (r != NULL) out->row = publish_row(s, at, r);
@@ -637,13 +667,6 @@ static bool fill(set *at, walker *w) {
     return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
 }
 
-static row *reference(store *s, row *r) {
-    pthread_mutex_lock(&s->grow);
-    r->references++;
-    pthread_mutex_unlock(&s->grow);
-    return r;
-}
-
 row *mask_row(use *u, set *at) {
     store *s = u->s;
     row *known = atomic_load_explicit(&at->row, memory_order_acquire);
@@ -657,11 +680,12 @@ row *mask_row(use *u, set *at) {
     row *out = NULL;
     if (canonical != at) {
         out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
-        return out == NULL ? NULL : publish_row(s, at, reference(s, out));
+        return out == NULL ? NULL : publish_row(s, at, row_retain(s, out));
     }
     walker w;
-    if (walker_init(&w, u, false) && fill(at, &w))
-        out = w.same != NULL ? reference(s, (row *)(uintptr_t)w.same) : walker_row(&w);
+    walker_init(&w, u, false);
+    if (fill(at, &w))
+        out = w.same != NULL ? row_retain(s, w.same) : walker_row(&w);
     walker_free(&w);
     return out == NULL ? NULL : publish_row(s, at, out);
 }

@@ -18,6 +18,12 @@ void *store_alloc(store *s, size_t size) {
     return p;
 }
 
+void *store_take(store *s, size_t size) {
+    void *p = s->allocator.resize(s->allocator.ctx, NULL, 0, size == 0 ? 1 : size);
+    if (p != NULL) atomic_fetch_add_explicit(&s->bytes, size, memory_order_relaxed);
+    return p;
+}
+
 void store_free(store *s, void *p, size_t size) {
     if (p == NULL) return;
     mem_free(&s->allocator, p, 1, size);

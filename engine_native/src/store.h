@@ -215,6 +215,7 @@ static inline waiter *set_waiters(const set *s) {
 struct row {
     uint64_t hash;
     row *chain;
+    row *base;     /* NULL, or the row from which this one differs in the tokens `at` */
     uint32_t references;
     uint32_t n;    /* tokens in `at`, rising; UINT32_MAX: `at` is all words of the mask */
     uint32_t at[];
@@ -281,7 +282,8 @@ store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits);
 store *store_retain(store *s);
 void store_release(store *s);
 
-void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
+void *store_alloc(store *s, size_t size); /* zeroed and counted; NULL when out of memory */
+void *store_take(store *s, size_t size);  /* the same, but not zeroed */
 void store_free(store *s, void *p, size_t size);
 
 /* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
@@ -334,12 +336,17 @@ size_t set_bytes(const set *at);
 
 /* row.c */
 #define ROW_FEW 256
-uint32_t row_few(const store *s); /* most tokens of a row that is a list; at most ROW_FEW */
-/* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
-row *row_intern(store *s, const uint32_t *words);
+uint32_t row_few(const store *s); /* most tokens of a row that is a list, or changes; at most ROW_FEW */
+/* These take no lock and give the caller a reference; NULL when out of memory.  near: NULL, or a row that may differ
+ * little.  _few and _more sort the tokens, at most row_few of them; _more: those of r, which is no list, and these,
+ * which r has not. */
+row *row_intern(store *s, const uint32_t *words, const row *near);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+row *row_intern_more(store *s, const row *r, uint32_t *tokens, uint32_t n);
+row *row_retain(store *s, const row *r);
 size_t row_bytes(const store *s, const row *r);
-bool row_is_few(const row *r);
+bool row_is_few(const row *r); /* a list */
+bool row_has(const row *r, uint32_t token);
 void row_write(const store *s, const row *r, uint32_t *words);
 void row_or(const store *s, const row *r, uint32_t *words);
 void row_release(store *s, row *r);               /* under grow or the gate's write side */

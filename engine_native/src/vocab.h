@@ -37,9 +37,11 @@ typedef struct departure {
     uint32_t chars;
 } departure;
 
-/* Those whose last byte is this one, the first that is not on the loop: up to where the next exit begins. */
+/* Those with a last byte that is the first one not on the loop, and at least one character before it: n_tokens
+ * tokens by chars, then n_nodes nodes by chars. */
 typedef struct loop_exit {
-    uint32_t byte, tokens, nodes;
+    uint32_t n_tokens, n_nodes;
+    departure at[];
 } loop_exit;
 
 /* A node of the paths that leave a loop, in pre-order. */
@@ -57,10 +59,9 @@ struct leavers {
     bool utf8;
     uint32_t *staying; /* row of the tokens of loop characters only */
     departure *cut;    /* tokens of loop characters and the beginning of one, by chars */
-    departure *tokens, *nodes; /* by byte and chars; at least one character before it */
-    loop_exit *exits;  /* rising byte; one more at the end */
     leaver *paths;     /* of the characters of JSON strings only */
-    uint32_t n_cut, n_tokens, n_nodes, n_exits, n_paths;
+    uint32_t n_cut, n_paths;
+    _Atomic(loop_exit *) exits[256]; /* by the byte; each is found when it is first asked for */
 };
 
 struct ste_vocab {
@@ -82,6 +83,8 @@ struct ste_vocab {
 ste_vocab *vocab_retain(ste_vocab *v);
 /* Kept with the vocabulary; NULL when out of memory or when there are too many. */
 const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8);
+/* The tokens that leave the loop by a byte that is not on it; NULL when out of memory. */
+const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byte);
 /* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
 uint64_t leavers_classes(const byteset *ascii, bool utf8);
 void leavers_free(ste_vocab *v);
