@@ -42,6 +42,10 @@ typedef struct regex_part {
 } regex_part;
 
 expr *regex_part_expr(builder *b, const regex_part *p);
+/* Does it hold a repeat that takes as little as it can, and no assertions? */
+bool regex_part_is_lazy(builder *b, const regex_part *p);
+/* The pattern and then a text of rest (over code points), such repeats being taken at their word. */
+fsm *regex_part_before(builder *b, const regex_part *p, fsm *rest);
 /* The same over code points: deterministic, trimmed and minimised; NULL if nothing matches. */
 fsm *regex_part_automaton(builder *b, const regex_part *p);
 /* An automaton over code points as UTF-8. */

@@ -115,8 +115,9 @@ typedef struct lark_definition {
     uint32_t n_parameters;
     lark_attributes attributes;
     lark_node *body;
-    uint8_t state; /* of a terminal: lark_terminal.c */
-    expr *lowered;
+    uint8_t state, laziness; /* of a terminal: lark_terminal.c */
+    expr *lowered;           /* where it is part of another terminal ... */
+    expr *whole;             /* ... and where it is a lexeme, if that is not the same; NULL: not made yet */
 } lark_definition;
 
 struct lark_scope {
@@ -235,6 +236,8 @@ expr *lark_lower_part(lark_lowering *l, const lark_node *node, const lark_enviro
 expr *lark_lexeme(lark_lowering *l, const lark_scope *s, expr *e);
 /* lark_terminal.c: a tree without rules, as an expression; the lexeme of a rule with attributes. */
 expr *lark_terminal(lark_lowering *l, lark_scope *s, const lark_node *node);
+/* The same where nothing of the terminal follows. */
+expr *lark_whole_terminal(lark_lowering *l, lark_scope *s, const lark_node *node);
 expr *lark_attributed(lark_lowering *l, lark_scope *s, const lark_definition *d);
 bool lark_has_end(const lark_attributes *a); /* the body is matched as a terminal */
 /* lark_dispatch.c: the start rule as text with triggers; NULL if it has another shape. */

@@ -123,7 +123,7 @@ static expr *lower_name(lark_lowering *l, const lark_node *node, const lark_envi
         return e;
     }
     lark_definition *d = lark_find(in->scope, node->u.name.name, node->n);
-    if (d->terminal) return lark_lexeme(l, in->scope, lark_terminal(l, in->scope, node));
+    if (d->terminal) return lark_lexeme(l, in->scope, lark_whole_terminal(l, in->scope, node));
     return refer(l, d, node, in);
 }
 
@@ -159,7 +159,7 @@ expr *lark_lower_part(lark_lowering *l, const lark_node *node, const lark_enviro
         return lark_lexeme(l, in->scope, lark_lower_scope(l, node->u.grammar));
     default:
         if (node->kind == LARK_TEXT && node->n == 0) return expr_empty(b); /* "" is no lexeme */
-        return lark_lexeme(l, in->scope, lark_terminal(l, in->scope, node));
+        return lark_lexeme(l, in->scope, lark_whole_terminal(l, in->scope, node));
     }
 }
 
@@ -183,7 +183,7 @@ static void lower_ignored(lark_lowering *l, lark_scope *s) {
     builder *b = l->b;
     if (s->ignored.n == 0) return;
     expr **parts = arena_alloc(&b->w->mem, s->ignored.n, sizeof *parts);
-    for (uint32_t i = 0; i < s->ignored.n; i++) parts[i] = lark_terminal(l, s, s->ignored.at[i]);
+    for (uint32_t i = 0; i < s->ignored.n; i++) parts[i] = lark_whole_terminal(l, s, s->ignored.at[i]);
     expr *one = expr_choice(b, parts, s->ignored.n);
     const char *why = NULL;
     fsm *f = regular_automaton(b, expr_repeat(b, one, 0, s->skip_once ? 1 : REPEAT_INFINITE), &why);

@@ -5,6 +5,7 @@
  * becomes an automaton over code points (regex_text.c), spelled in UTF-8. */
 #include "front.h"
 #include "regex_tree.h"
+#include "text_automaton.h"
 #include "utf8.h"
 
 static bool is_one_character(const regex_node *e) {
@@ -71,6 +72,16 @@ expr *regex_expr(builder *b, const char *text, size_t n, const json *place) {
 }
 
 expr *regex_part_expr(builder *b, const regex_part *p) { return whole_match(b, regex_parse_part(b, p)); }
+
+bool regex_part_is_lazy(builder *b, const regex_part *p) {
+    const regex_node *e = regex_resolve(&b->w->mem, regex_parse_part(b, p));
+    return e->lazy && !e->asserts;
+}
+
+fsm *regex_part_before(builder *b, const regex_part *p, fsm *rest) {
+    regex_node *e = regex_resolve(&b->w->mem, regex_parse_part(b, p));
+    return e->asserts ? text_concat(b->w, regex_text(b, e, true), rest) : regex_lazy_before(b, e, rest);
+}
 
 fsm *regex_part_automaton(builder *b, const regex_part *p) {
     return regex_text(b, regex_resolve(&b->w->mem, regex_parse_part(b, p)), true);

@@ -115,7 +115,10 @@ static regex_node *resolve(arena *mem, regex_node *e, beside before, beside afte
         bool once = e->u.repeat.max == 1;
         if (!once && before == AT_EDGE) before = SOMEWHERE;
         if (!once && after == AT_EDGE) after = SOMEWHERE;
-        return regex_repeat(mem, resolve(mem, e->u.repeat.body, before, after), e->u.repeat.min, e->u.repeat.max);
+        regex_node *body = resolve(mem, e->u.repeat.body, before, after);
+        regex_node *repeat = regex_repeat(mem, body, e->u.repeat.min, e->u.repeat.max);
+        if (e->u.repeat.lazy && repeat != body && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
+        return repeat;
     }
     case REGEX_LOOK: {
         bool behind = e->u.look.behind;

@@ -657,13 +657,15 @@ static regex_node *quantified(reader *r, regex_node *e) {
     uint32_t min, max;
     skip_blanks(r);
     if (!read_quantifier(r, &min, &max)) return e;
-    take(r, '?'); /* a lazy quantifier matches the same texts */
+    bool lazy = take(r, '?'); /* matches the same texts, but see regex_lazy.c */
     if (peek(r) == '+') bad(r, STE_ERR_UNSUPPORTED, "possessive quantifiers are not supported");
     size_t second = r->at;
     skip_blanks(r);
     uint32_t ignored;
     if (read_quantifier(r, &ignored, &ignored)) bad_at(r, second, STE_ERR_SYNTAX, "nothing to repeat");
-    return regex_repeat(r->mem, e, min, max);
+    regex_node *repeat = regex_repeat(r->mem, e, min, max);
+    if (lazy && min != max && repeat != e && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
+    return repeat;
 }
 
 /* ---- sequences ---- */

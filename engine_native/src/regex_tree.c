@@ -39,6 +39,7 @@ regex_node *regex_sequence(arena *mem, regex_node *const *parts, uint32_t n) {
         const regex_node *part = parts[i];
         if (part->kind == REGEX_NEVER) return regex_never(mem);
         e->asserts |= part->asserts;
+        e->lazy |= part->lazy;
         e->nullable &= part->nullable;
         e->consumes |= part->consumes;
         if (part->kind == REGEX_SEQUENCE)
@@ -59,6 +60,7 @@ regex_node *regex_choice(arena *mem, regex_node *const *parts, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (parts[i]->kind == REGEX_NEVER) continue;
         e->asserts |= parts[i]->asserts;
+        e->lazy |= parts[i]->lazy;
         e->nullable |= parts[i]->nullable;
         e->consumes |= parts[i]->consumes;
         vec_push(mem, &kept, parts[i]);
@@ -94,6 +96,7 @@ regex_node *regex_repeat(arena *mem, regex_node *body, uint32_t min, uint32_t ma
     if (body->kind == REGEX_REPEAT && multiply(body, &min, &max)) body = body->u.repeat.body;
     regex_node *e = node_new(mem, REGEX_REPEAT);
     e->asserts = body->asserts;
+    e->lazy = body->lazy;
     e->nullable = min == 0 || body->nullable;
     e->consumes = true;
     e->u.repeat.body = body;

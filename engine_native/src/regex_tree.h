@@ -45,6 +45,7 @@ struct regex_node {
     bool asserts;    /* holds a POINT or a LOOK */
     bool nullable;   /* can consume nothing, if its assertions hold */
     bool consumes;   /* can consume something */
+    bool lazy;       /* holds a repeat that takes as little as it can (outside of LOOKs) */
     uint32_t n;
     uint32_t number; /* of a CLASS, POINT or LOOK: for the lowering */
     union {
@@ -53,6 +54,7 @@ struct regex_node {
         struct {
             regex_node *body;
             uint32_t min, max;  /* max can be REPEAT_INFINITE */
+            bool lazy;
         } repeat;
         uint8_t allow[N_KINDS]; /* POINT */
         struct {
@@ -83,6 +85,10 @@ bool regex_looks_outside(work *w, const regex_node *node);
 regex_node *regex_search(arena *mem, regex_node *node);
 /* Assertions that the place alone decides (^ where nothing can stand before it) are gone. */
 regex_node *regex_resolve(arena *mem, regex_node *node);
+
+/* regex_lazy.c: node and then a text of rest, where a lazy repeat takes no more than it must.  Over code points,
+ * deterministic, reduced; NULL if there is none.  Without assertions. */
+fsm *regex_lazy_before(builder *b, regex_node *node, fsm *rest);
 
 /* regex_text.c: an automaton over code points for the whole matches, reduced; NULL if there are none.
  * fully: deterministic, or STE_ERR_LIMIT. */

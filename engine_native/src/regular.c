@@ -34,12 +34,14 @@ static fsm *without_empty(const fsm *f) {
     return reduce(out);
 }
 
-/* min to max copies of body (never NULL), written out. */
-static fsm *copies(const fsm *body, uint32_t min, uint32_t max) {
-    fsm *f = fsm_new(body->w);
+fsm *regular_copies(work *w, const fsm *body, uint32_t min, uint32_t max) {
+    fsm *f = fsm_new(w);
     uint32_t at = f->start, end = fsm_state(f);
     f->final.at[end] = 1;
-    if (body->final.at[body->start]) {
+    if (body == NULL) {
+        if (min > 0) return NULL;
+        max = 0;
+    } else if (body->final.at[body->start]) {
         min = 0;
         body = without_empty(body); /* else the places after each copy would run into one another */
         if (body == NULL) max = 0;
@@ -80,9 +82,9 @@ static fsm *rule_automaton(flattener *r, uint32_t number) {
     r->state[number] = BUSY;
     fsm *f;
     if (rule->kind == RULE_REPEAT) {
-        fsm *body = rule_automaton(r, rule->repeated);
-        f = body != NULL ? copies(body, rule->min, rule->max) : NULL;
-        if (body == NULL && rule->min == 0 && r->why == NULL) f = flatten(r, expr_empty(r->b));
+        const fsm *body = rule_automaton(r, rule->repeated);
+        rule = &r->b->rules.at[number];
+        f = r->why == NULL ? regular_copies(r->b->w, body, rule->min, rule->max) : NULL;
     } else {
         f = flatten(r, rule->body);
     }

@@ -13,6 +13,8 @@
 
 /* All rules that e leads to must have their bodies.  *why: NULL, or why e has no automaton. */
 fsm *regular_automaton(builder *b, const expr *e, const char **why);
+/* min to max copies of body, written out; body is deterministic. */
+fsm *regular_copies(work *w, const fsm *body, uint32_t min, uint32_t max);
 /* Texts of f that do not go on after another text of f. */
 fsm *regular_shortest(fsm *f);
 /* Texts of f of at most n characters. */

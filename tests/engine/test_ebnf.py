@@ -47,7 +47,11 @@ def test_rules(text: str, accepted: tuple[str, ...], refused: tuple[str, ...]) -
         (r'root ::= Regex("a(?!b)[a-c]")', ("ac",), ("ab",)),
         ('root ::= Substring("ab", "c", "ab")', ("", "ab", "c", "abc", "cab", "abcab"), ("a", "b", "abab", "bc")),
         ('root ::= Substring() "x"', ("x",), ("",)),
-        ('root ::= TagDispatch(("<a>", x), ("<b>", y))\nx ::= "1"\ny ::= "2"', ("", "u<a>1v<b>2", "<a"), ("<a>", "<a>2")),
+        (
+            'root ::= TagDispatch(("<a>", x), ("<b>", y))\nx ::= "1"\ny ::= "2"',
+            ("", "u<a>1v<b>2", "<a"),
+            ("<a>", "<a>2"),
+        ),
         ('root ::= TagDispatch(("<a>", x), loop_after_dispatch=false)\nx ::= "1"', ("u<a>1", "u"), ("<a>1v",)),
         ('root ::= TagDispatch(excludes=("no", "nil")) "."', ("n.", "ni."), ("no.", "nil.")),
         ('root ::= t "e"\nt ::= TagDispatch(("<a>", x), excludes=("e"))\nx ::= "e"', ("<a>ee", "ue"), ("uee",)),
@@ -91,7 +95,9 @@ def test_rule_options(text: str, accepted: tuple[str, ...], refused: tuple[str, 
 
 
 def test_captures_are_named_after_the_rule_or_as_given() -> None:
-    matcher = Matcher(compiler().compile_ebnf('root ::= a b\na[capture] ::= "x"+\nb[capture="n", temperature=0.5] ::= "y"'))
+    matcher = Matcher(
+        compiler().compile_ebnf('root ::= a b\na[capture] ::= "x"+\nb[capture="n", temperature=0.5] ::= "y"')
+    )
     assert matcher.accept_bytes(b"xxy")
 
     assert matcher.captures() == [("a", b"xx"), ("n", b"y")]

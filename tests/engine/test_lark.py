@@ -57,7 +57,26 @@ def test_rules_and_terminals(text: str, accepted: tuple[str, ...], refused: tupl
         ('start: "k" T | "z"\nT: /a/ & /b/', ("z",), ("k", "ka")),
     ],
 )
-def test_intersection_and_complement_in_terminals(text: str, accepted: tuple[str, ...], refused: tuple[str, ...]) -> None:
+def test_intersection_and_complement_in_terminals(
+    text: str, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    _check(text, accepted, refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        (r'start: S "!"' + '\nS: /".*?"/', ('"a"!', '""!'), ('"a"b"!',)),
+        (r'start: S "!"' + '\nS: "\\"" INNER "\\"" "i"?\nINNER: /.*?/', ('"a"!', '"a"i!'), ('"a"i"!',)),
+        (r"%ignore /\/\*(.|\n)*?\*\//" + '\nstart: "a" "b"', ("ab", "a/* x *//**/b"), ("a/* */ */b",)),
+        ('start: /a+?/ "b"', ("ab",), ("aab",)),
+        ("start: T\nT: /[ab]*?b/ & /.{2}/", ("ab",), ("bb", "b")),
+        ('start: "<" r\nr[suffix=">"]: /.*?/', ("<>",), ("<a>",)),
+    ],
+)
+def test_a_lazy_repeat_ends_as_early_as_the_terminal_allows(
+    text: str, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
     _check(text, accepted, refused)
 
 
@@ -214,14 +233,27 @@ def test_a_template_that_grows_forever_reaches_a_limit() -> None:
     ("text", "accepted", "refused"),
     [
         (
-            'start: p::0\np::_: "" %if is_ones([0:2])\n | "a" p::set_bit(0) %if bit_clear(0)\n | "b" p::set_bit(1) %if bit_clear(1)',
+            'start: p::0\np::_: "" %if is_ones([0:2])\n | "a" p::set_bit(0) %if bit_clear(0)\n'
+            ' | "b" p::set_bit(1) %if bit_clear(1)',
             ("ab", "ba"),
             ("", "a", "aa", "aba"),
         ),
         ('start: n::3\nn::_: "a" n::decr(_) %if gt(_, 0) | "" %if eq(_, 0)', ("aaa",), ("aa", "aaaa")),
-        ('start: n::0\nn::_: "a" n::incr([0:2]) | "b" %if and(ge([0:2], 2), not(is_ones([0:2])))', ("aab",), ("ab", "aaab")),
-        ('start: n::0xF\nn::_: "a" n::bit_and(6) %if bit_set(3) | "b" %if bit_count_eq([0:4], 2)', ("ab",), ("b", "a", "aab")),
-        ('start: n::0\nn::_: "a" n::bit_or(5) | "b" %if or(true, eq([0:1], 0)) | "c" %if bit_count_ge(_, 2)', ("b", "ac"), ("c",)),
+        (
+            'start: n::0\nn::_: "a" n::incr([0:2]) | "b" %if and(ge([0:2], 2), not(is_ones([0:2])))',
+            ("aab",),
+            ("ab", "aaab"),
+        ),
+        (
+            'start: n::0xF\nn::_: "a" n::bit_and(6) %if bit_set(3) | "b" %if bit_count_eq([0:4], 2)',
+            ("ab",),
+            ("b", "a", "aab"),
+        ),
+        (
+            'start: n::0\nn::_: "a" n::bit_or(5) | "b" %if or(true, eq([0:1], 0)) | "c" %if bit_count_ge(_, 2)',
+            ("b", "ac"),
+            ("c",),
+        ),
         ('start: n::2\nn::_: m::_\nm::_: "x" %if true() | "y" %if is_zeros(_)', ("x",), ("y",)),
         ('start: n::1\nn::_: "x" n::clear_bit(0) %if ne(_, 0) | "y" %if lt(_, 1)', ("xy",), ("y", "xx")),
     ],
@@ -237,7 +269,11 @@ def test_nested_grammars_have_their_own_names() -> None:
 
 
 def test_json_schemas_and_substrings() -> None:
-    _check('start: %json {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]} "."', ('{"a":1}.',), ("{}.",))
+    _check(
+        'start: %json {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]} "."',
+        ('{"a":1}.',),
+        ("{}.",),
+    )
     _check('start: %regex {"substring_words": "one two"}', ("one", "two", " ", "one two", ""), ("ne", "onetwo"))
     _check('start: "<" S ">"\nS: %regex {"substring_chars": "aéb"}', ("<aé>", "<>"), ("<ab>",))
 
