@@ -264,6 +264,12 @@ static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, u
     return true;
 }
 
+static bool counts_tokens(const set *at) {
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        if (at->scan[i].state->rule->meter.most_tokens != 0 && meter_tokens(at->scan[i].reg) != TOKENS_FREE) return true;
+    return false;
+}
+
 /* Tokens that end inside a character: whether one can end there matters where tokens are counted. */
 static bool walk_cut(walker *w, const leavers *l, uint64_t most, set *at) {
     const ste_vocab *v = w->s->vocab;
@@ -286,9 +292,9 @@ static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, se
         if (byteset_has(&leaving, byte) && !walk_first(w, at, byte)) return false;
     uint32_t character = 0;
     while (!byteset_has(&l->ascii, character)) character++;
-    set *first = most == 0 ? at : set_step(w->u, at, character);
-    if (first == NULL || ((first->flags & SET_METERED) != 0 && !walk_cut(w, l, most, at))) return false;
-    for (uint32_t i = 0; (first->flags & SET_METERED) == 0 && i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
+    bool tokens = counts_tokens(at);
+    if (tokens && !walk_cut(w, l, most, at)) return false;
+    for (uint32_t i = 0; !tokens && i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
     uint64_t last = !counted ? 1 : most < w->s->reach ? most : w->s->reach;
     set *home = at;
     for (uint64_t k = 1; k <= last; k++) {
@@ -531,7 +537,8 @@ static bool fill_local(set *at, const state *st, walker *w) {
     set *unmetered = l->is_loop || !st->rule->metered ? at : set_unmetered(w->u, at, &left, &metered);
     const loop *beyond = unmetered == NULL ? NULL : set_loop(w->u, unmetered);
     if (beyond == NULL) return false;
-    if (unmetered != at && beyond->is_loop && beyond->stays && !beyond->exits) return fill_loop(at, beyond, left, w);
+    if (unmetered != at && beyond->is_loop && beyond->stays && !beyond->exits)
+        return fill_loop(at, beyond, left == UINT64_MAX ? left - 1 : left, w); /* each character counts */
     bool counts = st->rule->metered && !meter_is_free(at->scan[0].reg);
     const state *home = l->is_loop || counts ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
@@ -610,15 +617,18 @@ static bool fill_items(set *at, walker *w) {
     return true;
 }
 
-/* Can what follows the rule begin with a character of the loop?  Negative: out of memory. */
-static int overlaps(use *u, set *at, set *origin, rule *r, const loop *l) {
-    set *after = set_after(u, at, origin, r);
-    if (after == NULL) return -1;
+static bool takes_loop(const byteset *allow, const loop *l) {
     byteset repeats = l->ascii;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
     uint64_t common = 0;
-    for (int i = 0; i < 4; i++) common |= repeats.w[i] & after->allow.w[i];
+    for (int i = 0; i < 4; i++) common |= repeats.w[i] & allow->w[i];
     return common != 0;
+}
+
+/* Can what follows the rule begin with a character of the loop?  Negative: out of memory. */
+static int overlaps(use *u, set *at, set *origin, rule *r, const loop *l) {
+    set *after = set_after(u, at, origin, r);
+    return after == NULL ? -1 : takes_loop(&after->allow, l);
 }
 
 /* Are as many characters needed after one of the loop as before it, so that what a bound leaves can be told from `at`?
@@ -647,7 +657,8 @@ static bool fill(set *at, walker *w) {
     const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
     bool direct = l->is_loop;
-    if (direct && metered != NULL && most != UINT64_MAX) {
+    if (unbounded != at && most == UINT64_MAX) most--; /* without an upper bound, but each character counts */
+    if (direct && metered != NULL && most < UINT64_MAX - 1) {
         int kept = keeps_need(w->u, unbounded, metered, l);
         if (kept < 0) return false;
         direct = kept == 1;
@@ -656,7 +667,9 @@ static bool fill(set *at, walker *w) {
         set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
         const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);
         if (by_itself == NULL) return false;
-        direct = (!by_itself->is_loop || by_itself->exits) && at->scan[i].state->n_tokens == 0;
+        direct = (!by_itself->is_loop || (by_itself->exits && counter == NULL)) && at->scan[i].state->n_tokens == 0;
+        /* Beside text that is near its bound nothing else may take the characters. */
+        if (metered != NULL && metered != &at->scan[i] && most < w->s->reach) direct = direct && !takes_loop(&at->scan[i].state->allow, l);
     }
     if (direct && most < w->s->reach) {
         int overlap = counter != NULL ? overlaps(w->u, at, counter->origin, counter->target->rule, l)
