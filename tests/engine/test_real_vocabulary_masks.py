@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ _TAG = {
         "excludes": ["</s", "é"],
     },
 }
+
+
+def _text(**limits: int) -> dict[str, Any]:
+    content = {"type": "any_text", **limits}
+    return {"format": {"type": "tag", "begin": "<think>", "content": content, "end": "</think>"}}
+
+
+def _styled(style: str) -> dict[str, Any]:
+    properties = {"a": {"type": "string", "minLength": 4, "maxLength": 60}, "b": {"type": "string"}}
+    return {
+        "format": {"type": "json_schema", "style": style, "json_schema": {"type": "object", "properties": properties}}
+    }
 
 
 def _grammars(compiler: Compiler) -> dict[str, Grammar]:
@@ -77,6 +90,12 @@ def _grammars(compiler: Compiler) -> dict[str, Grammar]:
                 }
             }
         ),
+        "limited text": compiler.compile_structural_tag(_text(max_chars=9)),
+        "text of a few tokens": compiler.compile_structural_tag(_text(max_tokens=3)),
+        "text limited twice": compiler.compile_structural_tag(_text(max_tokens=2, max_chars=300)),
+        "raw strings": compiler.compile_structural_tag(_styled("qwen_xml")),
+        "labelled raw strings": compiler.compile_structural_tag(_styled("deepseek_xml")),
+        "raw strings of a style with bare keys": compiler.compile_structural_tag(_styled("gemma")),
         "class": compiler.compile_regex(r"[^<>]{3,60}|\w+"),
         "unicode": compiler.compile_regex(r"[^\u0000-\u007f]{2,9}x"),
         "recursive words": compiler.compile_ebnf('root ::= word (" " root)?\nword ::= [^ "] word | [^ "]'),

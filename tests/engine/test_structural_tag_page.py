@@ -15,40 +15,15 @@ from engine_native import Compiler, Matcher, Vocabulary
 _PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "STRUCTURAL_TAGS.md"
 _EXAMPLE = re.compile(r"```json\n(.*?)```\n((?:- (?:yes|no): [^\n]*\n)+)", re.DOTALL)
 _SPECIALS = ("<|call|>", "<|end|>", "<think>", "</think>")
-_FORMATS = [
-    "const_string",
-    "json_schema",
-    "regex",
-    "grammar",
-    "any_text",
-    "sequence",
-    "or",
-    "optional",
-    "star",
-    "plus",
-    "repeat",
-    "tag",
-    "triggered_tags",
-    "tags_with_separator",
-    "dispatch",
-    "token",
-    "exclude_token",
-    "any_tokens",
-    "token_triggered_tags",
-    "token_dispatch",
-    "qwen_xml_parameter",
-]
-_STYLES = [
-    "qwen_xml",
-    "minimax_xml",
-    "deepseek_xml",
-    "deepseek_v4_1_xml",
-    "glm_xml",
-    "kimi_k3_xml",
-    "cohere_xml",
-    "minimax_m3_xml",
-    "gemma",
-]
+_FORMATS = {
+    *("const_string", "json_schema", "regex", "grammar", "any_text", "sequence", "or", "optional", "star", "plus"),
+    *("repeat", "tag", "triggered_tags", "tags_with_separator", "dispatch", "token", "exclude_token", "any_tokens"),
+    *("token_triggered_tags", "token_dispatch", "qwen_xml_parameter"),
+}
+_STYLES = {
+    *("qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "kimi_k3_xml", "cohere_xml"),
+    *("minimax_m3_xml", "gemma"),
+}
 
 
 @cache
