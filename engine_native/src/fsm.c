@@ -157,12 +157,15 @@ typedef struct subset {
     uint64_t hash;
 } subset;
 
+#define NOTHING UINT32_MAX
+
 typedef struct determiniser {
     fsm *in, *out;
     uint32_t *empty_first; /* empties of in, by from */
     uint32_t *empty_to;
     uint32_t *stamp, round;
-    uint32_t *alone; /* state of out, + 1, for the subset of one state of in */
+    uint32_t *alone; /* state of out, + 1, for the subset of one state of in; such subsets are not in the table */
+    uint32_t *after; /* state of out, + 1, for a state of in and what empty edges reach from it; or NOTHING */
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
@@ -233,17 +236,31 @@ static void grow_table(determiniser *d) {
     d->table = arena_alloc(&d->in->w->mem, size, sizeof *d->table);
     d->mask = size - 1;
     for (uint32_t i = 0; i < d->subsets.n; i++) {
+        if (d->subsets.at[i].n == 1) continue;
         uint32_t slot = (uint32_t)d->subsets.at[i].hash & d->mask;
         while (d->table[slot] != 0) slot = (slot + 1) & d->mask;
         d->table[slot] = i + 1;
     }
 }
 
+/* A new state of out. */
+static uint32_t add_subset(determiniser *d, subset s) {
+    uint32_t id = d->subsets.n == 0 ? 0 : fsm_state(d->out);
+    uint8_t final = 0;
+    for (uint32_t i = 0; i < s.n; i++) final |= d->in->final.at[s.states[i]];
+    d->out->final.at[id] = final;
+    vec_push(&d->in->w->mem, &d->subsets, s);
+    return id;
+}
+
 /* The state of out for the gathered set. */
 static uint32_t intern_subset(determiniser *d) {
     arena *mem = &d->in->w->mem;
-    uint32_t *alone = d->gathered.n == 1 ? &d->alone[d->gathered.at[0]] : NULL;
-    if (alone != NULL && *alone != 0) return *alone - 1;
+    if (d->gathered.n == 1) {
+        uint32_t *alone = &d->alone[d->gathered.at[0]];
+        if (*alone == 0) *alone = add_subset(d, (subset){1, arena_copy(mem, d->gathered.at, sizeof(uint32_t)), 0}) + 1;
+        return *alone - 1;
+    }
     if (d->subsets.n * 2 >= d->mask) grow_table(d);
     sort_u32(d->gathered.at, d->gathered.n);
     uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
@@ -254,21 +271,13 @@ static uint32_t intern_subset(determiniser *d) {
             memcmp(s->states, d->gathered.at, s->n * sizeof(uint32_t)) == 0)
             return d->table[slot] - 1;
     }
-    uint32_t id = d->subsets.n == 0 ? 0 : fsm_state(d->out);
-    uint8_t final = 0;
-    for (uint32_t i = 0; i < d->gathered.n; i++) final |= d->in->final.at[d->gathered.at[i]];
-    d->out->final.at[id] = final;
-    subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
-    vec_push(mem, &d->subsets, s);
+    uint32_t id = add_subset(d, (subset){d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash});
     d->table[slot] = id + 1;
-    if (alone != NULL) *alone = id + 1;
     return id;
 }
 
-/* The state of out for the gathered set after symbols lo..hi from state id. */
-static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
-    if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
-    uint32_t to = intern_subset(d);
+/* State `to` of out after symbols lo..hi from state id. */
+static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi, uint32_t to) {
     fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
     if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && sym_has_ranges(lo))
         back->hi = hi;
@@ -307,8 +316,12 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
         uint32_t first = d->in->first[s.states[0]], end = d->in->first[s.states[0] + 1];
         for (uint32_t e = first; e < end; e++) {
             fsm_edge edge = d->in->edges.at[e];
-            gather_from(d, &edge.to, 1);
-            add_edge(d, id, edge.lo, edge.hi);
+            uint32_t *after = &d->after[edge.to];
+            if (*after == 0) {
+                gather_from(d, &edge.to, 1);
+                *after = d->gathered.n == 0 ? NOTHING : intern_subset(d) + 1;
+            }
+            if (*after != NOTHING) add_edge(d, id, edge.lo, edge.hi, *after - 1);
         }
         return end - first;
     }
@@ -338,7 +351,7 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
         w->targets.n = 0;
         for (uint32_t i = 0; i < w->active.n; i++) vec_push(mem, &w->targets, w->edges.at[w->active.at[i]].to);
         gather_from(d, w->targets.at, w->targets.n);
-        add_edge(d, id, lo, hi - 1);
+        if (d->gathered.n != 0) add_edge(d, id, lo, hi - 1, intern_subset(d)); /* else nothing can follow or end here */
     }
     return cost;
 }
@@ -390,6 +403,7 @@ static void determiniser_init(determiniser *d, fsm *f) {
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
     d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
     d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
+    d->after = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->after);
     index_empties(d);
     d->round = 1;
     gather(d, f->start);

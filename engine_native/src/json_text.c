@@ -60,7 +60,8 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
     add_surrogates(f, u, two_left, to);
 }
 
-fsm *json_char_automaton(work *w) {
+static fsm *make_character(work *w, int variant) {
+    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t end = fsm_state(f);
     f->final.at[end] = 1;
@@ -69,7 +70,8 @@ fsm *json_char_automaton(work *w) {
     return f;
 }
 
-fsm *json_string_automaton(work *w) {
+static fsm *make_string(work *w, int variant) {
+    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t body = fsm_state(f), end = fsm_state(f);
     f->final.at[end] = 1;
@@ -79,6 +81,8 @@ fsm *json_string_automaton(work *w) {
     fsm_edge_add(f, body, '"', '"', end);
     return f;
 }
+
+const shared_rule json_character = {"\1character", make_character, 96}, json_string = {"\1string", make_string, 1};
 
 /* \uXXXX for one code unit. */
 static uint32_t add_unit(fsm *f, uint32_t at, uint32_t unit) {
@@ -322,15 +326,14 @@ fsm *json_other_string_automaton(builder *b, expr *taken) {
 #define INDENT_SPACES 64
 #define INDENT_TABS 16
 
-static expr *blank(builder *b, int layout) {
-    int whitespace = layout & 15;
-    uint32_t count = layout_whitespace_count(layout);
-    if (count != 0) whitespace = STE_WHITESPACE_ANY;
-    if (whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT) return expr_empty(b);
-    fsm *f = fsm_new(b->w);
+/* kind: STE_WHITESPACE_* and, above bit 3, the most characters where they are counted. */
+static fsm *make_blank(work *w, int kind) {
+    int whitespace = kind & 15, count = kind >> 4;
+    fsm *f = fsm_new(w);
     f->final.at[f->start] = 1;
     if (whitespace == STE_WHITESPACE_ANY) {
-        for (uint32_t i = 0, at = f->start; i < (count != 0 ? count : 1); i++) {
+        uint32_t at = f->start;
+        for (int i = 0; i < (count != 0 ? count : 1); i++) {
             uint32_t next = count == 0 ? at : fsm_state(f);
             f->final.at[next] = 1;
             for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
@@ -341,17 +344,24 @@ static expr *blank(builder *b, int layout) {
         f->final.at[space] = f->final.at[line] = 1;
         fsm_edge_add(f, f->start, ' ', ' ', space);
         fsm_edge_add(f, f->start, '\n', '\n', line);
-        static const char kind[2] = {' ', '\t'};
+        static const char blanks[2] = {' ', '\t'};
         static const uint32_t limit[2] = {INDENT_SPACES, INDENT_TABS};
         for (int k = 0; k < 2; k++)
             for (uint32_t at = line, i = 0; i < limit[k]; i++) {
                 uint32_t next = fsm_state(f);
                 f->final.at[next] = 1;
-                fsm_edge_add(f, at, (uint8_t)kind[k], (uint8_t)kind[k], next);
+                fsm_edge_add(f, at, (uint8_t)blanks[k], (uint8_t)blanks[k], next);
                 at = next;
             }
     }
-    return expr_rule(b, rule_of(b, expr_fsm(b, f)));
+    return f;
+}
+
+static expr *blank(builder *b, int layout) {
+    static const shared_rule rule = {"\1blank", make_blank, 0};
+    int count = (int)layout_whitespace_count(layout), kind = count != 0 ? STE_WHITESPACE_ANY | count << 4 : layout & 15;
+    bool none = kind == STE_WHITESPACE_NONE || kind == STE_WHITESPACE_EXACT;
+    return none ? expr_empty(b) : expr_shared(b, &rule, kind);
 }
 
 int json_layout(const ste_options *options) {
@@ -364,8 +374,9 @@ json_spaces json_whitespace(builder *b, int layout) {
     json_spaces out = {.inside = blank(b, layout)};
     expr *sides[4], *marks[2] = {expr_text(b, ","), expr_text(b, ":")};
     for (int i = 0; i < 4; i++)
-        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT && layout_whitespace_count(layout) == 0 ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
-                                                         : out.inside;
+        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT && layout_whitespace_count(layout) == 0
+                       ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
+                       : out.inside;
     out.comma = expr_sequence(b, (expr *[]){sides[0], marks[0], sides[1]}, 3);
     out.colon = expr_sequence(b, (expr *[]){sides[2], marks[1], sides[3]}, 3);
     return out;

@@ -18,8 +18,7 @@
 expr *json_fixed_string(builder *b, const char *s, size_t n);
 
 /* One character of a string value; a string value without limits, quotes included. */
-fsm *json_char_automaton(work *w);
-fsm *json_string_automaton(work *w);
+extern const shared_rule json_character, json_string;
 
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
  * rules, which spell for themselves, may be among its edges. */
@@ -36,6 +35,7 @@ static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0
 static inline int layout_with_any_order(int layout) { return layout | 1 << 20; }
 static inline uint32_t layout_style(int layout) { return (uint32_t)layout >> 21 & 15; }
 static inline int layout_with_style(int layout, uint32_t style) { return layout | (int)(style << 21); }
+static inline int layout_without_style(int layout) { return layout & ~(15 << 21); }
 #define MAX_WHITESPACE_COUNT 63
 static inline uint32_t layout_whitespace_count(int layout) { return (uint32_t)layout >> 25 & MAX_WHITESPACE_COUNT; }
 static inline int layout_with_whitespace_count(int layout, uint32_t n) { return layout | (int)(n << 25); }

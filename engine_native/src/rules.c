@@ -431,7 +431,7 @@ static bool intern_component(interner *in) {
     uint32_t n = in->members.n;
     const draft_rule *only = &in->b->rules.at[in->members.at[0]];
     if (only->kind == RULE_NAMED) {
-        in->nodes[in->members.at[0]].done = only->named;
+        in->nodes[in->members.at[0]].done = only->named->repeated != NULL ? only->named->repeated : only->named;
         return true;
     }
     for (uint32_t k = 0; k < n; k++) {

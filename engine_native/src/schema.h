@@ -59,7 +59,7 @@ typedef struct node_map {
 void **node_map_slot(work *w, node_map *m, const json *key); /* NULL inside: new */
 
 /* How values are written: see schema_style.h. */
-typedef enum form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA } form;
+typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA } value_form;
 
 /* What stands around and between the parts of objects and arrays. */
 typedef struct notation {
@@ -77,7 +77,7 @@ struct schema_context {
     notation json, list;
     const notation *now;  /* of the form at hand ... */
     json_spaces space;    /* ... and its spaces */
-    form form, inner;     /* of what is being lowered, and of what is inside it */
+    value_form form, inner;     /* of what is being lowered, and of what is inside it */
     uint32_t string, character, number, integer; /* rules, + 1 once made */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
@@ -92,9 +92,11 @@ struct schema_context {
     node_map negations; /* node -> what its negation is made of */
     fsm *hostname;
     struct schema_text *texts; /* patterns and formats by their text */
+    struct shared_format *formats; /* rules of strings of which only the format is said */
     struct schema_references *references; /* NULL until the first reference */
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
+    int layout;     /* of the JSON text (json_layout) */
     VEC(const json *) unions; /* what schema_any_of made */
 };
 

@@ -12,7 +12,7 @@ struct conjunction_entry {
     literal *at;
     uint32_t n;
     uint64_t hash;
-    form form;
+    value_form form;
     uint32_t rule;
     conjunction_entry *chain;
 };
@@ -69,12 +69,18 @@ expr *conjunction_rule(schema_context *c, const literal_list *list) {
     for (conjunction_entry *e = *slot; e != NULL; e = e->chain)
         if (e->hash == hash && e->form == c->inner && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
             return expr_rule(c->b, e->rule);
+    /* Any JSON at all: all grammars with this layout have the same rule for it. */
+    static const char any[] = {SHARED, 'a', 'n', 'y'};
+    bool shared = list->n == 0 && c->inner == FORM_JSON && c->excludes == NULL;
+    expr *known = shared ? expr_named(c->b, any, sizeof any, layout_without_style(c->layout)) : NULL;
     conjunction_entry *e = arena_alloc(mem, 1, sizeof *e);
-    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, c->inner, rule_new(c->b), *slot};
+    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, c->inner, known != NULL ? known->u.id : rule_new(c->b), *slot};
     *slot = e;
     c->n_entries++;
+    if (known != NULL) return known;
     vec_push(mem, &c->waiting, e);
-    return expr_rule(c->b, e->rule);
+    expr *made = expr_rule(c->b, e->rule);
+    return shared ? expr_share(c->b, any, sizeof any, layout_without_style(c->layout), made) : made;
 }
 
 /* ---- what the kinds share ---- */
@@ -115,7 +121,7 @@ static expr *fixed_container(schema_context *c, const json *v) {
 
 /* An array or object where strings are raw: JSON text; or, as members and where no label tells, in the style. */
 static expr *fixed_inside(schema_context *c, const json *v) {
-    form outer = c->form;
+    value_form outer = c->form;
     expr *out;
     if (outer != FORM_LIST && (c->style->item == NULL || style_has_labels(c))) {
         style_form(c, FORM_JSON);
@@ -125,7 +131,7 @@ static expr *fixed_inside(schema_context *c, const json *v) {
     }
     literal_list list = {0};
     literal_add(c, &list, schema_exactly(c, v), HOLDS);
-    form inner = c->inner;
+    value_form inner = c->inner;
     c->inner = outer == FORM_LIST ? FORM_LIST : FORM_BARE;
     out = conjunction_rule(c, &list);
     c->inner = inner;
@@ -211,7 +217,7 @@ static bool is_listed(const schema_context *c, const schema_branch *branch) {
 }
 
 static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch *branch) {
-    form outer = c->form;
+    value_form outer = c->form;
     bool container = kind == TYPE_OBJECT || kind == TYPE_ARRAY, listed = is_listed(c, branch);
     c->inner = style_inner(c, kind);
     if (container && form_is_raw(outer) && c->inner == FORM_JSON) style_form(c, FORM_JSON);
@@ -309,6 +315,7 @@ schema_context *schema_context_new(builder *b, int layout) {
     c->b = b;
     style_open(c, layout);
     c->any_order = layout_any_order(layout);
+    c->layout = layout;
     return c;
 }
 

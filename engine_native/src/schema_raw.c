@@ -143,7 +143,7 @@ expr *json_free_without(schema_context *c, const json *place) {
     if (c->string != 0) return expr_rule(c->b, c->string - 1);
     fsm *body = fsm_new(c->b->w);
     body->final.at[body->start] = 1;
-    fsm_insert(body, json_char_automaton(c->b->w), body->start, body->start);
+    fsm_insert(body, json_character.make(c->b->w, 0), body->start, body->start);
     expr *made = json_quoted_without(c, place, body);
     if (made->kind == EXPR_RULE) c->string = made->u.id + 1;
     return made;

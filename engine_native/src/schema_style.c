@@ -116,14 +116,14 @@ void style_open(schema_context *c, int layout) {
     style_form(c, FORM_JSON);
 }
 
-void style_form(schema_context *c, form f) {
+void style_form(schema_context *c, value_form f) {
     c->form = f;
     c->now = f == FORM_JSON || f == FORM_GEMMA ? &c->json : &c->list;
     c->space = c->now->space;
 }
 
 /* A root that may be an object is one. */
-form style_root(schema_context *c, const json *schema) {
+value_form style_root(schema_context *c, const json *schema) {
     if (c->style == &styles[0]) return FORM_JSON;
     if (c->style == &styles[GEMMA]) return FORM_GEMMA;
     return (schema_may_be(c, schema) & TYPE_OBJECT) != 0 ? FORM_LIST : FORM_BARE;
@@ -131,7 +131,7 @@ form style_root(schema_context *c, const json *schema) {
 
 static bool is_recursive(const schema_context *c) { return c->style->item != NULL; }
 
-form style_inner(const schema_context *c, uint32_t kind) {
+value_form style_inner(const schema_context *c, uint32_t kind) {
     if (c->form == FORM_JSON || c->form == FORM_GEMMA) return c->form;
     if (c->form != FORM_LIST && !is_recursive(c)) return FORM_JSON;
     return kind == TYPE_ARRAY ? FORM_ITEM : FORM_ARGUMENT;
@@ -188,7 +188,7 @@ expr *style_integer(schema_context *c, expr *one) {
 }
 
 expr *style_fixed_item(schema_context *c, const json *value) {
-    form outer = c->form;
+    value_form outer = c->form;
     uint32_t kind = schema_value_type(value);
     style_form(c, style_inner(c, TYPE_ARRAY));
     expr *one = style_value(c, (kind & TYPE_NUMBER) != 0 ? TYPE_NUMBER : kind, true, schema_fixed(c, value));

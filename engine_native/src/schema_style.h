@@ -49,14 +49,14 @@ const char *style_names(void); /* for messages */
 
 /* Sets style, forms and notations of a new context. */
 void style_open(schema_context *c, int layout);
-form style_root(schema_context *c, const json *schema);
-void style_form(schema_context *c, form f);
+value_form style_root(schema_context *c, const json *schema);
+void style_form(schema_context *c, value_form f);
 
-static inline bool form_is_raw(form f) { return f == FORM_ARGUMENT || f == FORM_ITEM || f == FORM_BARE; }
-static inline bool form_is_spelled(form f) { return form_is_raw(f) || f == FORM_GEMMA; } /* strings are no JSON */
+static inline bool form_is_raw(value_form f) { return f == FORM_ARGUMENT || f == FORM_ITEM || f == FORM_BARE; }
+static inline bool form_is_spelled(value_form f) { return form_is_raw(f) || f == FORM_GEMMA; } /* strings are no JSON */
 
 /* The form of a value's members or items. */
-form style_inner(const schema_context *c, uint32_t kind);
+value_form style_inner(const schema_context *c, uint32_t kind);
 /* one, a value of the kind in the context's form, with what stands around it. */
 expr *style_value(schema_context *c, uint32_t kind, bool fixed, expr *one);
 expr *style_integer(schema_context *c, expr *one); /* under the label of integers; NULL if there is none */
