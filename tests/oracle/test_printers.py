@@ -66,7 +66,7 @@ def test_print_lark_for_every_construct_writes_the_dialect() -> None:
     )
 
     assert print_lark(grammar, upper=frozenset({"a_b"}), ignored=Characters(((0x20, 0x20),))) == (
-        '%ignore / /\nstart: A-B-X "x\\"\\\\\\x0a\\x00" | \nA-B-X: /[^a-c\\]]/*\nc-x: ("a" | "é"{2}){1,3}\n'
+        '%ignore /[ ]/\nstart: A-B-X "x\\"\\\\\\x0a\\x00" | \nA-B-X: /[^a-c\\]]/*\nc-x: ("a" | "é"{2}){1,3}\n'
     )
 
 
