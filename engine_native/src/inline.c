@@ -9,6 +9,9 @@
 #define SMALL 32      /* states of an automaton that is put in place of references */
 #define MOST_PARTS 512 /* states of an automaton with such parts, before the subset construction */
 #define MOST_CUTS 64
+/* A rule that loops on more symbols than this in one range (a name, a string) stays a rule: what tokens do inside it is
+ * worked out once for all places where it stands. */
+#define WIDE_LOOP 16
 /* Work of the subset construction (fsm.h) with parts put in: about 1.5 ms for one rule, 5 ms for all. */
 #define WORK_OF_ONE UINT64_C(30000)
 #define WORK_OF_ALL UINT64_C(100000)
@@ -148,11 +151,15 @@ static void settle(inliner *l, uint32_t number, bool is_cut) {
     fsm *reduced = reduce(determinise_parts(l, with_parts(l, f)));
     if (reduced == NULL) reduced = reduce(fsm_determinise(f));
     if (reduced == NULL) return;
-    bool plain = true;
-    for (uint32_t e = 0; e < reduced->edges.n; e++) plain &= !sym_is_rule(reduced->edges.at[e].lo);
+    bool plain = true, wide = false;
+    for (uint32_t e = 0; e < reduced->edges.n; e++) {
+        const fsm_edge *g = &reduced->edges.at[e];
+        plain &= !sym_is_rule(g->lo);
+        wide |= g->from == g->to && g->hi - g->lo >= WIDE_LOOP;
+    }
     reduced->reduced = plain;
     rule->body = expr_fsm(b, reduced);
-    if (!is_cut && rule->capture.name == NULL && !meter_counts(&rule->meter) && fsm_size(reduced) <= SMALL) l->small[number] = reduced;
+    if (!is_cut && !wide && rule->capture.name == NULL && !meter_counts(&rule->meter) && fsm_size(reduced) <= SMALL) l->small[number] = reduced;
 }
 
 void inline_rules(builder *b) {

@@ -131,11 +131,13 @@ def compile_text(
     Raises:
         engine_native.EngineError: the text is malformed or cannot be enforced exactly.
     """
+    # EBNF defines rules with "::=", Lark with ":".
+    compile_grammar = compiler.compile_ebnf if "::=" in text else compiler.compile_lark
     kinds: dict[StructuredOutputOptions, Callable[[], Grammar]] = {
         StructuredOutputOptions.JSON: lambda: compiler.compile_json_schema(text, whitespace=whitespace),
         StructuredOutputOptions.JSON_OBJECT: compiler.compile_json_object,
         StructuredOutputOptions.REGEX: lambda: compiler.compile_regex(text),
-        StructuredOutputOptions.GRAMMAR: lambda: compiler.compile_ebnf(text),
+        StructuredOutputOptions.GRAMMAR: lambda: compile_grammar(text),
         StructuredOutputOptions.CHOICE: lambda: compiler.compile_choice(json.loads(text)),
         StructuredOutputOptions.STRUCTURAL_TAG: lambda: compiler.compile_structural_tag(text),
     }

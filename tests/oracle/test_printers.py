@@ -17,6 +17,7 @@ from tests.oracle.grammar import (
     Repeat,
     Sequence,
 )
+from tests.oracle.lark import print_lark, with_ignored
 from tests.oracle.parser import Parser
 from tests.oracle.productions import lower
 from tests.oracle.regex import print_regex
@@ -53,6 +54,28 @@ def test_print_ebnf_for_every_construct_writes_the_dialect() -> None:
 def test_print_ebnf_for_dispatch_raises() -> None:
     with pytest.raises(TypeError, match="Dispatch"):
         print_ebnf(Grammar({"root": Dispatch()}))
+
+
+def test_print_lark_for_every_construct_writes_the_dialect() -> None:
+    grammar = Grammar(
+        {
+            "root": Choice((Sequence((Reference("a_b"), Literal(b'x"\\\n\x00'))), Sequence(()))),
+            "a_b": Repeat(Characters(((0x61, 0x63), (0x5D, 0x5D)), True), 0, None),
+            "c": Repeat(Choice((Literal(b"a"), Repeat(Literal("é".encode()), 2, 2))), 1, 3),
+        }
+    )
+
+    assert print_lark(grammar, upper=frozenset({"a_b"}), ignored=Characters(((0x20, 0x20),))) == (
+        '%ignore /[ ]/\nstart: A-B-X "x\\"\\\\\\x0a\\x00" | \nA-B-X: /[^a-c\\]]/*\nc-x: ("a" | "é"{2}){1,3}\n'
+    )
+
+
+def test_with_ignored_puts_it_after_each_lexeme() -> None:
+    grammar = Grammar({"root": Sequence((Reference("t"), Literal(b"b"), Literal(b""))), "t": Literal(b"xy")})
+    parser = Parser(lower(with_ignored(grammar, Characters(((0x20, 0x20),)), frozenset({"t"})), {}))
+
+    assert [text for text in ("xyb", "xy  b ", "xyb ") if not parser.accepts(text.encode())] == []
+    assert [text for text in (" xyb", "x yb") if parser.accepts(text.encode())] == []
 
 
 def test_print_regex_for_nested_choice_groups_it() -> None:

@@ -120,6 +120,7 @@ def test_terminated_requests_are_unconstrained() -> None:
         ("JSON_OBJECT", "", b"{}", b"[]"),
         ("REGEX", "a+", b"aa", b"b"),
         ("GRAMMAR", 'root ::= "a" | "bc"', b"bc", b"ab"),
+        ("GRAMMAR", 'start: "a" | "bc"', b"bc", b"ab"),
         ("CHOICE", '["ab", "c"]', b"ab", b"a"),
         ("STRUCTURAL_TAG", '{"type":"structural_tag","format":{"type":"const_string","value":"abc"}}', b"abc", b"ab"),
     ],
