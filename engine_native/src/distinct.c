@@ -179,6 +179,19 @@ static byteset open_bytes(judge *j, const reading *r) {
     return out;
 }
 
+/* All values seen, the last ones first. */
+static const seen **all_seen(judge *j, const seen *last) {
+    const seen **out = arena_alloc(&j->mem, last->count, sizeof *out);
+    uint32_t n = 0;
+    for (; last != NULL; last = last->before) out[n++] = last;
+    return out;
+}
+
+static const seen **rivals_of(judge *j, const progress *p) {
+    if (p->rivals != NULL || p->n_rivals == 0) return p->rivals;
+    return all_seen(j, (const seen *)(uintptr_t)p->seen);
+}
+
 /* ---- progresses ---- */
 
 static size_t progress_size(const progress *p) { return sizeof *p + p->own_rivals * sizeof *p->rivals; }
@@ -257,14 +270,6 @@ bool seen_is_tight(const store *s, const rule *r, uint64_t reg) {
 
 /* ---- values ---- */
 
-/* All values seen, the last ones first. */
-static const seen **all_seen(judge *j, const seen *last) {
-    const seen **out = arena_alloc(&j->mem, last->count, sizeof *out);
-    uint32_t n = 0;
-    for (; last != NULL; last = last->before) out[n++] = last;
-    return out;
-}
-
 /* Where the next element begins: NULL inside if there is no other value. */
 static bool find_start(judge *j, const rule *r, seen *all, progress **out) {
     *out = NULL;
@@ -274,9 +279,10 @@ static bool find_start(judge *j, const rule *r, seen *all, progress **out) {
     keep_rivals(j, &begin);
     byteset allow = open_bytes(j, &begin);
     if (byteset_empty(&allow)) return true;
+    bool all_kept = begin.n_rivals == all->count;
     *out = intern_alone(j->u->s, (progress){.at = begin.at, .of = r, .kind = READ, .seen = (uint64_t)(uintptr_t)all,
-                                            .allow = allow, .rivals = begin.rivals, .n_rivals = begin.n_rivals,
-                                            .own_rivals = begin.n_rivals});
+                                            .allow = allow, .n_rivals = begin.n_rivals, .own_rivals = all_kept ? 0 : begin.n_rivals,
+                                            .rivals = all_kept ? NULL : begin.rivals});
     return *out != NULL;
 }
 
@@ -311,7 +317,7 @@ static const uint8_t *whole_text(judge *j, const progress *p, uint32_t byte) {
 
 static bool take_read(judge *j, progress *p, uint32_t byte, set *at, element_step *out) {
     if (setjmp(j->out.env) != 0) return judge_failed(j);
-    reading r = {.at = at, .text = whole_text(j, p, byte), .n = p->length + 1, .n_rivals = p->n_rivals, .rivals = p->rivals};
+    reading r = {.at = at, .text = whole_text(j, p, byte), .n = p->length + 1, .n_rivals = p->n_rivals, .rivals = rivals_of(j, p)};
     keep_rivals(j, &r);
     if (is_complete(&r) && !is_rival(j, &r)) {
         out->done = true;
@@ -319,9 +325,9 @@ static bool take_read(judge *j, progress *p, uint32_t byte, set *at, element_ste
     }
     byteset allow = open_bytes(j, &r);
     if (!byteset_empty(&allow)) {
-        bool shared = r.rivals == p->rivals;
+        bool shared = r.n_rivals == p->n_rivals;
         progress within = {.at = at, .of = p->of, .before = p, .seen = p->seen, .kind = READ, .byte = (uint8_t)byte,
-                           .length = p->length + 1, .rivals = r.n_rivals == 0 ? NULL : r.rivals, .n_rivals = r.n_rivals, .allow = allow,
+                           .length = p->length + 1, .rivals = shared ? p->rivals : r.rivals, .n_rivals = r.n_rivals, .allow = allow,
                            .own_rivals = shared ? 0 : r.n_rivals};
         out->within = intern_alone(j->u->s, within);
         if (out->within == NULL) escape(&j->out, STE_ERR_NO_MEMORY, 0, "element");
@@ -368,7 +374,7 @@ static bool walk_conflicts(judge *j, const progress *p, bool (*found)(void *ctx,
     frame *frames = arena_alloc(&j->mem, t->max_length + 2, sizeof *frames);
     uint32_t depth = 0, i = 1;
     const uint8_t *text = p->length == 0 ? NULL : whole_text(j, p->before, p->byte);
-    frames[0].at = (reading){.at = p->at, .text = text, .n = p->length, .n_rivals = p->n_rivals, .rivals = p->rivals};
+    frames[0].at = (reading){.at = p->at, .text = text, .n = p->length, .n_rivals = p->n_rivals, .rivals = rivals_of(j, p)};
     frames[0].end = t->nodes[0].size;
     keep_rivals(j, &frames[0].at);
     for (;;) {

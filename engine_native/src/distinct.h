@@ -46,7 +46,7 @@ struct progress {
     const rule *of;         /* the distinct rule */
     const progress *before; /* READ: one byte earlier; NULL at the beginning */
     uint64_t seen;          /* register: the values before this element */
-    const seen **rivals;
+    const seen **rivals;    /* NULL: all values seen */
     uint32_t n_rivals, own_rivals; /* own_rivals: the array is this one's, with so many places */
     uint32_t length;        /* READ: bytes of text */
     uint8_t byte, kind;

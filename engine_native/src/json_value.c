@@ -266,6 +266,47 @@ static verdict anything(byteset *next) {
     return ENDS;
 }
 
+static uint32_t put_unit(char *out, uint32_t unit) {
+    out[0] = '\\';
+    out[1] = 'u';
+    for (int i = 0; i < 4; i++) out[2 + i] = "0123456789abcdef"[unit >> (12 - 4 * i) & 15];
+    return 6;
+}
+
+static uint8_t other_case(uint8_t c) { return c >= 'a' && c <= 'f' ? (uint8_t)(c - 'a' + 'A') : c; }
+
+/* Does the text from r on begin this spelling?  Hexadecimal digits may have either case. */
+static verdict begin_spelling(const reader *r, const char *spelling, uint32_t n, byteset *next) {
+    size_t left = r->n - r->at;
+    for (size_t i = 0; i < left; i++)
+        if (i >= n || (r->s[r->at + i] != (uint8_t)spelling[i] && r->s[r->at + i] != other_case((uint8_t)spelling[i]))) return DIFFERS;
+    if (left == n) return DIFFERS; /* a whole one would have been read */
+    uint8_t c = (uint8_t)spelling[left], other = left >= 2 ? other_case(c) : c;
+    byteset_add_range(next, c, c);
+    byteset_add_range(next, other, other);
+    return ENDS;
+}
+
+/* An escape with which the text ends, against the first of these characters. */
+static verdict match_cut_escape(const reader *r, const uint8_t *want, uint32_t n, byteset *next) {
+    uint32_t cp;
+    if (n == 0 || utf8_decode(want, n, &cp) == 0) return DIFFERS;
+    char spelling[12];
+    uint32_t length;
+    if (cp < 0x10000) {
+        length = put_unit(spelling, cp);
+    } else {
+        length = put_unit(spelling, 0xD800 + ((cp - 0x10000) >> 10));
+        length += put_unit(spelling + 6, 0xDC00 + ((cp - 0x10000) & 0x3FF));
+    }
+    verdict v = begin_spelling(r, spelling, length, next);
+    static const char from[] = "\b\f\n\r\t\"\\/", to[] = "bfnrt\"\\/";
+    const char *p = cp == 0 || cp > 127 ? NULL : strchr(from, (int)cp);
+    if (p == NULL) return v;
+    verdict brief = begin_spelling(r, (char[]){'\\', to[p - from]}, 2, next);
+    return v == DIFFERS ? brief : v;
+}
+
 /* A string that may be cut, against the characters of one; r stands behind its quote. */
 static verdict match_string(reader *r, const uint8_t *want, uint32_t n, byteset *next) {
     uint32_t k = 0;
@@ -278,7 +319,7 @@ static verdict match_string(reader *r, const uint8_t *want, uint32_t n, byteset 
         if (r->s[r->at] == '"') break;
         uint8_t character[4];
         uint32_t length = read_character(r, character);
-        if (length == 0) return anything(next);
+        if (length == 0) return match_cut_escape(r, want + k, n - k, next);
         if (length > n - k || memcmp(want + k, character, length) != 0) return DIFFERS;
         k += length;
     }
