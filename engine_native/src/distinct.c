@@ -17,13 +17,15 @@
 
 #include "json_value.h"
 
-/* A text within an element, the rivals it may become, and the bytes with which each of them, and any, may go on. */
+/* A text within an element, the rivals it may become, and how each of them, and any, may go on. */
 typedef struct reading {
     set *at;
     const uint8_t *text;
     uint32_t n, n_rivals;
     const seen **rivals;
-    byteset *each, any;
+    json_way *each;
+    byteset any;
+    enum { OUTSIDE, IN_STRING, ESCAPED } place; /* of the end of the text */
 } reading;
 
 typedef struct judge {
@@ -62,6 +64,15 @@ static const uint8_t *text_and(judge *j, const uint8_t *text, uint32_t n, uint32
     return out;
 }
 
+static void read_byte(reading *r, uint8_t byte) {
+    if (r->place == ESCAPED)
+        r->place = IN_STRING;
+    else if (byte == '"')
+        r->place = r->place == OUTSIDE ? IN_STRING : OUTSIDE;
+    else if (byte == '\\' && r->place == IN_STRING)
+        r->place = ESCAPED;
+}
+
 /* r may have other rivals too; keep those that its text may become. */
 static void keep_rivals(judge *j, reading *r) {
     const seen **kept = arena_alloc(&j->mem, r->n_rivals, sizeof *kept);
@@ -69,10 +80,11 @@ static void keep_rivals(judge *j, reading *r) {
     r->each = arena_alloc(&j->mem, r->n_rivals, sizeof *r->each);
     memset(&r->any, 0, sizeof r->any);
     spend(j, r->n_rivals + r->n / 16 + 1);
+    r->place = OUTSIDE;
+    for (uint32_t i = 0; i < r->n; i++) read_byte(r, r->text[i]);
     for (uint32_t i = 0; i < r->n_rivals; i++) {
-        memset(&r->each[n], 0, sizeof *r->each);
         if (!json_may_become(r->text, r->n, r->rivals[i]->value, &r->each[n])) continue;
-        byteset_or(&r->any, &r->each[n]);
+        byteset_or(&r->any, &r->each[n].next);
         kept[n++] = r->rivals[i];
     }
     if (n == r->n_rivals) return; /* they stay the array they were */
@@ -80,14 +92,36 @@ static void keep_rivals(judge *j, reading *r) {
     r->n_rivals = n;
 }
 
+static bool is_space(uint32_t byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+/* Does the text end where white space changes nothing?  It would end a number. */
+static bool is_between(const reading *r) {
+    return r->place == OUTSIDE && r->n != 0 && strchr(" \t\n\r\"{}[],:", r->text[r->n - 1]) != NULL;
+}
+
 /* r after one byte more. */
 static reading read_on(judge *j, const reading *r, uint32_t byte) {
-    const seen **rivals = arena_alloc(&j->mem, r->n_rivals, sizeof *rivals);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n_rivals; i++)
-        if (byteset_has(&r->each[i], byte)) rivals[n++] = r->rivals[i];
-    reading out = {.at = step(j, r->at, byte), .text = text_and(j, r->text, r->n, byte), .n = r->n + 1, .n_rivals = n, .rivals = rivals};
-    keep_rivals(j, &out);
+    reading out = *r;
+    out.at = step(j, r->at, byte);
+    out.text = text_and(j, r->text, r->n, byte);
+    out.n = r->n + 1;
+    spend(j, r->n_rivals + 1);
+    if (is_space(byte) && is_between(r)) return out;
+    read_byte(&out, (uint8_t)byte);
+    out.rivals = arena_alloc(&j->mem, r->n_rivals, sizeof *out.rivals);
+    out.each = arena_alloc(&j->mem, r->n_rivals, sizeof *out.each);
+    out.n_rivals = 0;
+    memset(&out.any, 0, sizeof out.any);
+    for (uint32_t i = 0; i < r->n_rivals; i++) {
+        if (!byteset_has(&r->each[i].next, byte)) continue;
+        json_way *way = &out.each[out.n_rivals];
+        *way = r->each[i];
+        int goes_on = json_may_go_on(way, (uint8_t)byte);
+        if (goes_on < 0) goes_on = json_may_become(out.text, out.n, r->rivals[i]->value, way);
+        if (goes_on == 0) continue;
+        byteset_or(&out.any, &way->next);
+        out.rivals[out.n_rivals++] = r->rivals[i];
+    }
     return out;
 }
 

@@ -256,13 +256,13 @@ static void add(byteset *next, const char *bytes) {
     for (; *bytes != '\0'; bytes++) byteset_add_range(next, (uint8_t)*bytes, (uint8_t)*bytes);
 }
 
-static verdict ends(byteset *next, const char *bytes) {
-    add(next, bytes);
+static verdict ends(json_way *way, const char *bytes) {
+    add(&way->next, bytes);
     return ENDS;
 }
 
-static verdict anything(byteset *next) {
-    byteset_add_range(next, 0, 255);
+static verdict anything(json_way *way) {
+    byteset_add_range(&way->next, 0, 255);
     return ENDS;
 }
 
@@ -276,19 +276,19 @@ static uint32_t put_unit(char *out, uint32_t unit) {
 static uint8_t other_case(uint8_t c) { return c >= 'a' && c <= 'f' ? (uint8_t)(c - 'a' + 'A') : c; }
 
 /* Does the text from r on begin this spelling?  Hexadecimal digits may have either case. */
-static verdict begin_spelling(const reader *r, const char *spelling, uint32_t n, byteset *next) {
+static verdict begin_spelling(const reader *r, const char *spelling, uint32_t n, json_way *way) {
     size_t left = r->n - r->at;
     for (size_t i = 0; i < left; i++)
         if (i >= n || (r->s[r->at + i] != (uint8_t)spelling[i] && r->s[r->at + i] != other_case((uint8_t)spelling[i]))) return DIFFERS;
     if (left == n) return DIFFERS; /* a whole one would have been read */
     uint8_t c = (uint8_t)spelling[left], other = left >= 2 ? other_case(c) : c;
-    byteset_add_range(next, c, c);
-    byteset_add_range(next, other, other);
+    byteset_add_range(&way->next, c, c);
+    byteset_add_range(&way->next, other, other);
     return ENDS;
 }
 
 /* An escape with which the text ends, against the first of these characters. */
-static verdict match_cut_escape(const reader *r, const uint8_t *want, uint32_t n, byteset *next) {
+static verdict match_cut_escape(const reader *r, const uint8_t *want, uint32_t n, json_way *way) {
     uint32_t cp;
     if (n == 0 || utf8_decode(want, n, &cp) == 0) return DIFFERS;
     char spelling[12];
@@ -299,27 +299,35 @@ static verdict match_cut_escape(const reader *r, const uint8_t *want, uint32_t n
         length = put_unit(spelling, 0xD800 + ((cp - 0x10000) >> 10));
         length += put_unit(spelling + 6, 0xDC00 + ((cp - 0x10000) & 0x3FF));
     }
-    verdict v = begin_spelling(r, spelling, length, next);
+    verdict v = begin_spelling(r, spelling, length, way);
     static const char from[] = "\b\f\n\r\t\"\\/", to[] = "bfnrt\"\\/";
     const char *p = cp == 0 || cp > 127 ? NULL : strchr(from, (int)cp);
     if (p == NULL) return v;
-    verdict brief = begin_spelling(r, (char[]){'\\', to[p - from]}, 2, next);
+    verdict brief = begin_spelling(r, (char[]){'\\', to[p - from]}, 2, way);
     return v == DIFFERS ? brief : v;
 }
 
+/* The bytes with which a string can go on. */
+static void add_wanted(json_way *way) {
+    uint8_t raw = way->left != 0 ? way->want[0] : '"';
+    byteset_add_range(&way->next, raw, raw);
+    if (way->left != 0) add(&way->next, "\\");
+}
+
 /* A string that may be cut, against the characters of one; r stands behind its quote. */
-static verdict match_string(reader *r, const uint8_t *want, uint32_t n, byteset *next) {
+static verdict match_string(reader *r, const uint8_t *want, uint32_t n, json_way *way) {
     uint32_t k = 0;
     for (;;) {
         if (r->at >= r->n) {
-            uint8_t raw = k < n ? want[k] : '"';
-            byteset_add_range(next, raw, raw);
-            return k < n ? ends(next, "\\") : ENDS;
+            way->want = want + k;
+            way->left = n - k;
+            add_wanted(way);
+            return ENDS;
         }
         if (r->s[r->at] == '"') break;
         uint8_t character[4];
         uint32_t length = read_character(r, character);
-        if (length == 0) return match_cut_escape(r, want + k, n - k, next);
+        if (length == 0) return match_cut_escape(r, want + k, n - k, way);
         if (length > n - k || memcmp(want + k, character, length) != 0) return DIFFERS;
         k += length;
     }
@@ -327,15 +335,15 @@ static verdict match_string(reader *r, const uint8_t *want, uint32_t n, byteset 
     return k == n ? MATCHES : DIFFERS;
 }
 
-static verdict match_word(reader *r, const char *word, byteset *next) {
+static verdict match_word(reader *r, const char *word, json_way *way) {
     for (; *word != '\0'; word++, r->at++) {
-        if (r->at >= r->n) return ends(next, (char[]){*word, '\0'});
+        if (r->at >= r->n) return ends(way, (char[]){*word, '\0'});
         if (r->s[r->at] != (uint8_t)*word) return DIFFERS;
     }
     return MATCHES;
 }
 
-static verdict match_number(reader *r, const uint8_t *value, byteset *next) {
+static verdict match_number(reader *r, const uint8_t *value, json_way *way) {
     const uint8_t *s = r->s + r->at, *want = value + 14;
     uint32_t n_want = value_size(value) - 14, k = 0, zeros = 0;
     size_t end = number_end(r), n = end - r->at, i = 0;
@@ -364,7 +372,7 @@ static verdict match_number(reader *r, const uint8_t *value, byteset *next) {
     }
     bool mantissa_ended = i < n || whole;
     if (mantissa_ended && k - zeros != n_want) return DIFFERS;
-    if (!whole) return ends(next, "0123456789.eE+- \t\n\r,]}");
+    if (!whole) return ends(way, "0123456789.eE+- \t\n\r,]}");
     if (n_want == 0) return MATCHES;
     if (i < n) {
         bool negative = ++i < n && s[i] == '-';
@@ -378,15 +386,15 @@ static verdict match_number(reader *r, const uint8_t *value, byteset *next) {
     return scale == exponent ? MATCHES : DIFFERS;
 }
 
-static verdict match(reader *r, const uint8_t *value, byteset *next, uint32_t depth);
+static verdict match(reader *r, const uint8_t *value, json_way *way, uint32_t depth);
 
-static verdict match_array(reader *r, const uint8_t *value, byteset *next, uint32_t depth) {
+static verdict match_array(reader *r, const uint8_t *value, json_way *way, uint32_t depth) {
     uint32_t n = count_of(value);
     const uint8_t *item = value + 9;
     for (uint32_t i = 0;; i++) {
         skip_space(r);
         if (r->at >= r->n) {
-            if (i > 0 || n == 0) return ends(next, i < n ? " \t\n\r," : " \t\n\r]");
+            if (i > 0 || n == 0) return ends(way, i < n ? " \t\n\r," : " \t\n\r]");
         } else if (r->s[r->at] == ']') {
             r->at++;
             return i == n ? MATCHES : DIFFERS;
@@ -394,7 +402,7 @@ static verdict match_array(reader *r, const uint8_t *value, byteset *next, uint3
             r->at++;
         }
         if (i == n) return DIFFERS;
-        verdict v = match(r, item, next, depth + 1);
+        verdict v = match(r, item, way, depth + 1);
         if (v != MATCHES) return v;
         item += value_size(item);
     }
@@ -402,7 +410,7 @@ static verdict match_array(reader *r, const uint8_t *value, byteset *next, uint3
 
 /* The key where r stands, against those of an object: where its members begin with it, `best` is the first verdict
  * that is not DIFFERS.  A key that the text repeats may go with another member of that key. */
-static verdict match_member(reader *r, const uint8_t *value, byteset *next, uint32_t depth) {
+static verdict match_member(reader *r, const uint8_t *value, json_way *way, uint32_t depth) {
     const uint8_t *m = value + 9;
     reader begin = *r;
     verdict best = DIFFERS;
@@ -410,30 +418,31 @@ static verdict match_member(reader *r, const uint8_t *value, byteset *next, uint
         const uint8_t *key = m, *of = m + value_size(m);
         m = of + value_size(of);
         reader at = {begin.s, begin.n, begin.at + 1};
-        verdict v = match_string(&at, key + 5, value_size(key) - 5, next);
+        verdict v = match_string(&at, key + 5, value_size(key) - 5, way);
         if (v == MATCHES) {
             skip_space(&at);
             if (at.at >= at.n) {
-                v = ends(next, " \t\n\r:");
+                v = ends(way, " \t\n\r:");
             } else {
                 at.at++;
-                v = match(&at, of, next, depth + 1);
+                v = match(&at, of, way, depth + 1);
             }
         }
         if (v == MATCHES) {
             *r = at;
             return v; /* whole members are the same text whatever they match */
         }
+        if (v == ENDS && best == ENDS) way->want = NULL; /* several ways */
         if (v == ENDS) best = v;
     }
     return best;
 }
 
-static verdict match_object(reader *r, const uint8_t *value, byteset *next, uint32_t depth) {
+static verdict match_object(reader *r, const uint8_t *value, json_way *way, uint32_t depth) {
     uint32_t n = count_of(value);
     for (uint32_t i = 0;; i++) {
         skip_space(r);
-        if (r->at >= r->n) return ends(next, i == n ? " \t\n\r}" : i == 0 ? " \t\n\r\"" : " \t\n\r,");
+        if (r->at >= r->n) return ends(way, i == n ? " \t\n\r}" : i == 0 ? " \t\n\r\"" : " \t\n\r,");
         if (r->s[r->at] == '}') {
             r->at++;
             return i == n ? MATCHES : DIFFERS;
@@ -442,42 +451,50 @@ static verdict match_object(reader *r, const uint8_t *value, byteset *next, uint
         if (i > 0) {
             r->at++;
             skip_space(r);
-            if (r->at >= r->n) return ends(next, " \t\n\r\"");
+            if (r->at >= r->n) return ends(way, " \t\n\r\"");
         }
-        verdict v = match_member(r, value, next, depth);
+        verdict v = match_member(r, value, way, depth);
         if (v != MATCHES) return v;
     }
 }
 
-static verdict match(reader *r, const uint8_t *value, byteset *next, uint32_t depth) {
-    if (depth > MAX_NESTING) return anything(next);
+static verdict match(reader *r, const uint8_t *value, json_way *way, uint32_t depth) {
+    if (depth > MAX_NESTING) return anything(way);
     skip_space(r);
     char kind = (char)value[0];
     if (r->at >= r->n) {
-        add(next, " \t\n\r");
-        return ends(next, kind == '#' ? "-0123456789" : (char[]){kind, '\0'});
+        add(&way->next, " \t\n\r");
+        return ends(way, kind == '#' ? "-0123456789" : (char[]){kind, '\0'});
     }
     uint8_t c = r->s[r->at];
     if (kind == '#' ? !in_number(c) : c != (uint8_t)kind) return DIFFERS;
     switch (kind) {
     case '"':
         r->at++;
-        return match_string(r, value + 5, value_size(value) - 5, next);
+        return match_string(r, value + 5, value_size(value) - 5, way);
     case '[':
     case '{':
         r->at++;
-        return kind == '[' ? match_array(r, value, next, depth) : match_object(r, value, next, depth);
+        return kind == '[' ? match_array(r, value, way, depth) : match_object(r, value, way, depth);
     case '#':
-        return match_number(r, value, next);
+        return match_number(r, value, way);
     default:
-        return match_word(r, kind == 'n' ? "null" : kind == 't' ? "true" : "false", next);
+        return match_word(r, kind == 'n' ? "null" : kind == 't' ? "true" : "false", way);
     }
 }
 
-bool json_may_become(const uint8_t *text, size_t n, const uint8_t *value, byteset *next) {
+bool json_may_become(const uint8_t *text, size_t n, const uint8_t *value, json_way *way) {
     reader r = {text, n, 0};
-    verdict v = match(&r, value, next, 0);
-    return v != DIFFERS;
+    *way = (json_way){.want = NULL};
+    return match(&r, value, way, 0) != DIFFERS;
+}
+
+int json_may_go_on(json_way *way, uint8_t byte) {
+    if (way->want == NULL || byte == '"' || byte == '\\') return -1;
+    if (way->left == 0 || way->want[0] != byte) return 0;
+    *way = (json_way){.want = way->want + 1, .left = way->left - 1};
+    add_wanted(way);
+    return 1;
 }
 
 /* ---- skeletons ---- */

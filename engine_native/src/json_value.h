@@ -27,9 +27,17 @@ typedef struct json_bytes {
 /* The value of a whole JSON text; escapes through the arena when it is nested too deep or out of memory. */
 void json_value(arena *mem, const uint8_t *text, size_t n, json_bytes *out);
 
-/* May a text that begins like this become the value?  false: no text can.  true: `next` gets every byte with which
- * one could go on, and maybe others. */
-bool json_may_become(const uint8_t *text, size_t n, const uint8_t *value, byteset *next);
+/* How a text that may become a value goes on. */
+typedef struct json_way {
+    byteset next;         /* every byte with which it can, and maybe others */
+    const uint8_t *want;  /* within a string: what is missing of it, ... */
+    uint32_t left;        /* ... so many bytes; want is NULL elsewhere */
+} json_way;
+
+/* May a text that begins like this become the value?  false: no text can. */
+bool json_may_become(const uint8_t *text, size_t n, const uint8_t *value, json_way *way);
+/* The same for one byte more, after `way`, if that can be told from the way alone: 1, 0, or -1. */
+int json_may_go_on(json_way *way, uint8_t byte);
 
 /* What of a beginning matters to the values that it can become: white space left out, characters and numbers in one
  * spelling as far as they are finished.  Texts after which the same can follow and that agree in this become the
