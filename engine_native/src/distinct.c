@@ -237,6 +237,16 @@ static uint64_t progress_hash(const progress *p) {
     return hash_mix(hash_mix(hash_mix(h, (uint64_t)(uintptr_t)p->before), p->byte), (uint64_t)(uintptr_t)p->at);
 }
 
+/* Elements of distinct arrays within each other: arrays in arrays. */
+#define MAX_DEPTH 100
+
+static uint32_t depth_inside(const set *at) {
+    uint32_t deepest = 0;
+    for (uint32_t i = 0; (at->flags & SET_INSIDE) != 0 && i < at->n_scan; i++)
+        if (at->scan[i].state->inside && progress_of(&at->scan[i])->depth > deepest) deepest = progress_of(&at->scan[i])->depth;
+    return deepest;
+}
+
 /* The interned progress like p, whose rivals are copied if they are its own.  Wants `grow`. */
 static progress *intern(store *s, progress p) {
     p.hash = progress_hash(&p);
@@ -249,6 +259,7 @@ static progress *intern(store *s, progress p) {
     progress *out = store_alloc(s, progress_size(&p));
     if (out == NULL) return NULL;
     *out = p;
+    out->depth = (uint8_t)(depth_inside(p.at) + 1);
     if (p.own_rivals != 0) {
         out->rivals = (const seen **)(void *)(out + 1);
         memcpy(out->rivals, p.rivals, p.own_rivals * sizeof *p.rivals);
@@ -374,6 +385,10 @@ bool element_take(use *u, progress *p, uint32_t byte, element_step *out) {
     *out = (element_step){0};
     set *at = set_step(u, p->at, byte);
     if (at == NULL) return false;
+    if (depth_inside(at) >= MAX_DEPTH) {
+        u->code = STE_ERR_LIMIT;
+        return false;
+    }
     bool complete = (at->flags & SET_EXITS) != 0;
     if (p->kind == READ && (complete || p->n_rivals != 0)) {
         judge j;

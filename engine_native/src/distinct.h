@@ -50,6 +50,7 @@ struct progress {
     uint32_t n_rivals, own_rivals; /* own_rivals: the array is this one's, with so many places */
     uint32_t length;        /* READ: bytes of text */
     uint8_t byte, kind;
+    uint8_t depth;          /* of elements within elements: a step recurses through them */
     bool mark;
     byteset allow;
 };

@@ -160,12 +160,9 @@ static int element_is_unsure(use *u, const set *at) {
         if (!at->scan[i].state->inside) continue;
         const progress *p = progress_of(&at->scan[i]);
         const progress *start = atomic_load_explicit(&p->of->start, memory_order_acquire);
-        if (p->kind == YOUNG && p->at != start->at) {
-            int endless = is_in_string(u, p->at);
-            if (endless != 1) return endless < 0 ? endless : 1;
-        }
-        int inner = (p->at->flags & SET_YOUNG) == 0 ? 0 : element_is_unsure(u, p->at);
-        if (inner != 0) return inner;
+        if (p->kind != YOUNG || p->at == start->at) continue;
+        int endless = is_in_string(u, p->at);
+        if (endless != 1) return endless < 0 ? endless : 1;
     }
     return 0;
 }

@@ -413,7 +413,7 @@ static bool is_tight(const store *s, const rule *r, uint64_t reg) { return !seen
 /* Flags of a set with this item within an element. */
 static uint32_t inside_flags(const store *s, const item *it) {
     const progress *p = progress_of(it);
-    uint32_t flags = SET_ELEMENTS | SET_INSIDE | SET_REGISTERS | (p->at->flags & (SET_RIVALS | SET_YOUNG | SET_UNSURE | SET_TIGHT));
+    uint32_t flags = SET_ELEMENTS | SET_INSIDE | SET_REGISTERS | (p->at->flags & (SET_RIVALS | SET_TIGHT));
     if (p->n_rivals != 0) flags |= SET_RIVALS;
     if (p->kind == YOUNG) flags |= SET_YOUNG;
     if (p->kind == READ && is_tight(s, p->of, p->seen)) flags |= SET_TIGHT;
