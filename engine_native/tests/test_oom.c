@@ -28,6 +28,12 @@ static const struct {
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
      "go <a>\"x\"</a> on", 16},
+    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"array\"],\"uniqueItems\":true},\"uniqueItems\":true}",
+     "[\"abc\",\"ab\",[1,12],[1", 0},
+    {STE_KIND_JSON_SCHEMA,
+     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"}},\"additionalProperties\":false},"
+     "\"uniqueItems\":true}",
+     "[{},{\"a\":true},{\"a\":f", 0},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };
