@@ -25,6 +25,7 @@ typedef struct reading {
     const seen **rivals;
     json_way *each;
     byteset any;
+    uint32_t *by_byte; /* 257 offsets into what follows them: the rivals that may go on with each byte; NULL: not made */
     enum { OUTSIDE, IN_STRING, ESCAPED } place; /* of the end of the text */
 } reading;
 
@@ -78,6 +79,7 @@ static void keep_rivals(judge *j, reading *r) {
     const seen **kept = arena_alloc(&j->mem, r->n_rivals, sizeof *kept);
     uint32_t n = 0;
     r->each = arena_alloc(&j->mem, r->n_rivals, sizeof *r->each);
+    r->by_byte = NULL;
     memset(&r->any, 0, sizeof r->any);
     spend(j, r->n_rivals + r->n / 16 + 1);
     r->place = OUTSIDE;
@@ -99,28 +101,56 @@ static bool is_between(const reading *r) {
     return r->place == OUTSIDE && r->n != 0 && strchr(" \t\n\r\"{}[],:", r->text[r->n - 1]) != NULL;
 }
 
+/* From so many rivals on it is worth sorting them by what comes next. */
+#define MANY_RIVALS 16
+
+static void sort_by_byte(judge *j, reading *r) {
+    uint32_t first[258] = {0};
+    for (uint32_t i = 0; i < r->n_rivals; i++)
+        for (int w = 0; w < 4; w++)
+            for (uint64_t bits = r->each[i].next.w[w]; bits != 0; bits &= bits - 1)
+                first[w * 64 + __builtin_ctzll(bits) + 2]++;
+    for (uint32_t byte = 0; byte < 256; byte++) first[byte + 2] += first[byte + 1];
+    r->by_byte = arena_alloc(&j->mem, 257 + (size_t)first[257], sizeof *r->by_byte);
+    uint32_t *sorted = r->by_byte + 257;
+    for (uint32_t i = 0; i < r->n_rivals; i++)
+        for (int w = 0; w < 4; w++)
+            for (uint64_t bits = r->each[i].next.w[w]; bits != 0; bits &= bits - 1)
+                sorted[first[w * 64 + __builtin_ctzll(bits) + 1]++] = i;
+    memcpy(r->by_byte, first, 257 * sizeof *first);
+}
+
+static void read_rival(reading *out, const reading *r, uint32_t i, uint8_t byte) {
+    json_way *way = &out->each[out->n_rivals];
+    *way = r->each[i];
+    int goes_on = json_may_go_on(way, byte);
+    if (goes_on < 0) goes_on = json_may_become(out->text, out->n, r->rivals[i]->value, way);
+    if (goes_on == 0) return;
+    byteset_or(&out->any, &way->next);
+    out->rivals[out->n_rivals++] = r->rivals[i];
+}
+
 /* r after one byte more. */
-static reading read_on(judge *j, const reading *r, uint32_t byte) {
+static reading read_on(judge *j, reading *r, uint32_t byte) {
     reading out = *r;
     out.at = step(j, r->at, byte);
     out.text = text_and(j, r->text, r->n, byte);
     out.n = r->n + 1;
-    spend(j, r->n_rivals + 1);
+    spend(j, 1);
     if (is_space(byte) && is_between(r)) return out;
     read_byte(&out, (uint8_t)byte);
-    out.rivals = arena_alloc(&j->mem, r->n_rivals, sizeof *out.rivals);
-    out.each = arena_alloc(&j->mem, r->n_rivals, sizeof *out.each);
+    if (r->by_byte == NULL && r->n_rivals > MANY_RIVALS) sort_by_byte(j, r);
+    uint32_t n = r->by_byte == NULL ? r->n_rivals : r->by_byte[byte + 1] - r->by_byte[byte];
+    const uint32_t *sorted = r->by_byte == NULL ? NULL : r->by_byte + 257 + r->by_byte[byte];
+    out.rivals = arena_alloc(&j->mem, n, sizeof *out.rivals);
+    out.each = arena_alloc(&j->mem, n, sizeof *out.each);
     out.n_rivals = 0;
+    out.by_byte = NULL;
     memset(&out.any, 0, sizeof out.any);
-    for (uint32_t i = 0; i < r->n_rivals; i++) {
-        if (!byteset_has(&r->each[i].next, byte)) continue;
-        json_way *way = &out.each[out.n_rivals];
-        *way = r->each[i];
-        int goes_on = json_may_go_on(way, (uint8_t)byte);
-        if (goes_on < 0) goes_on = json_may_become(out.text, out.n, r->rivals[i]->value, way);
-        if (goes_on == 0) continue;
-        byteset_or(&out.any, &way->next);
-        out.rivals[out.n_rivals++] = r->rivals[i];
+    spend(j, n);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = sorted == NULL ? k : sorted[k];
+        if (byteset_has(&r->each[i].next, byte)) read_rival(&out, r, i, (uint8_t)byte);
     }
     return out;
 }
@@ -191,7 +221,7 @@ static bool is_open(judge *j, const reading *r) {
     search q = {.j = j};
     vec_push(&j->mem, &q.queue, *r);
     for (uint32_t i = 0; i < q.queue.n; i++) {
-        const reading from = q.queue.at[i];
+        reading from = q.queue.at[i];
         for (uint32_t byte = 0; byte < 256; byte++) {
             if (!byteset_has(&from.at->allow, byte)) continue;
             reading to = read_on(j, &from, byte);
@@ -202,11 +232,17 @@ static bool is_open(judge *j, const reading *r) {
     return false;
 }
 
+static bool is_endless(judge *j, set *at) {
+    int endless = set_is_endless(j->u, at);
+    if (endless < 0) escape(&j->out, j->u->code, 0, "loop");
+    return endless == 1;
+}
+
 /* The bytes that leave something else possible. */
-static byteset open_bytes(judge *j, const reading *r) {
+static byteset open_bytes(judge *j, reading *r) {
     byteset out = r->at->allow;
     for (uint32_t byte = 0; byte < 256 && r->n_rivals != 0; byte++) {
-        if (!byteset_has(&out, byte) || !byteset_has(&r->any, byte)) continue;
+        if (!byteset_has(&out, byte) || !byteset_has(&r->any, byte) || is_endless(j, step(j, r->at, byte))) continue;
         reading to = read_on(j, r, byte);
         if (!is_open(j, &to)) out.w[byte >> 6] &= ~(UINT64_C(1) << (byte & 63));
     }
@@ -428,7 +464,7 @@ static bool walk_conflicts(judge *j, const progress *p, bool (*found)(void *ctx,
     keep_rivals(j, &frames[0].at);
     for (;;) {
         while (i == frames[depth].end && depth > 0) depth--;
-        const frame *f = &frames[depth];
+        frame *f = &frames[depth];
         if (i == f->end) break;
         uint32_t byte = t->nodes[i].byte, end = i + t->nodes[i].size;
         if (!byteset_has(&f->at.at->allow, byte) || !byteset_has(&f->at.any, byte)) {
@@ -438,7 +474,7 @@ static bool walk_conflicts(judge *j, const progress *p, bool (*found)(void *ctx,
         frame *inner = &frames[depth + 1];
         inner->at = read_on(j, &f->at, byte);
         inner->end = end;
-        if ((is_complete(&inner->at) && is_rival(j, &inner->at)) || !is_open(j, &inner->at)) {
+        if ((is_complete(&inner->at) && is_rival(j, &inner->at)) || (!is_endless(j, inner->at.at) && !is_open(j, &inner->at))) {
             if (!found(ctx, i)) escape(&j->out, STE_ERR_NO_MEMORY, 0, "conflicts");
             i = end;
         } else if (inner->at.n_rivals == 0) {

@@ -135,23 +135,6 @@ static bool add_exits(walker *w, uint32_t node) {
     return true;
 }
 
-/* Does the set, or one a few bytes further (through an escape), come back to itself on most characters?  Then it is in
- * a string with room for more values than could be seen.  1, 0, or negative: failed. */
-static int is_in_string(use *u, set *at) {
-    for (int ahead = 0; ahead < 7; ahead++) {
-        const loop *l = set_loop(u, at);
-        if (l == NULL) return -1;
-        if (l->is_loop) return 1;
-        if ((at->flags & SET_EXITS) != 0) return 0;
-        uint32_t byte = 0;
-        while (byte < 256 && !byteset_has(&at->allow, byte)) byte++;
-        if (byte == 256) return 0;
-        at = set_step(u, at, byte);
-        if (at == NULL) return -1;
-    }
-    return 0;
-}
-
 /* Has a young element come to where an earlier one's value matters?  It has not before its first byte, nor in the
  * middle of a string with room for all values.  1, 0, or negative: failed. */
 static int element_is_unsure(use *u, const set *at) {
@@ -161,7 +144,7 @@ static int element_is_unsure(use *u, const set *at) {
         const progress *p = progress_of(&at->scan[i]);
         const progress *start = atomic_load_explicit(&p->of->start, memory_order_acquire);
         if (p->kind != YOUNG || p->at == start->at) continue;
-        int endless = is_in_string(u, p->at);
+        int endless = set_is_endless(u, p->at);
         if (endless != 1) return endless < 0 ? endless : 1;
     }
     return 0;

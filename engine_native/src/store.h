@@ -328,6 +328,9 @@ void row_release(store *s, row *r);               /* under grow or the gate's wr
 
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
+/* Is `at` a loop, or does it become one in a few bytes, as after a backslash?  Then it is in a string that can go on in
+ * infinitely many ways.  1, 0, or negative: failed. */
+int set_is_endless(use *u, set *at);
 /* The tokens that the loop does not settle; NULL: they are not known, it is of no use. */
 const leavers *loop_leavers(store *s, const loop *l);
 /* Tokens made of the loop's characters, at most `most` of them. */
