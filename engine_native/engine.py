@@ -413,9 +413,19 @@ def _utf8(text: str) -> bytes:
         raise GrammarSyntaxError("syntax", "the text contains a lone surrogate", offset=error.start) from error
 
 
+_WORDS = ffi.typeof("uint32_t[]")
+
+
 def _row(row: Any, words: int) -> Any:
-    """A writable pointer to one mask row; checks length and layout."""
-    pointer, size = _writable(row)
+    """One writable mask row as C sees it; checks length and layout."""
+    try:
+        view = memoryview(row)
+    except TypeError:  # a torch tensor, or nothing of use
+        pointer, size = _writable(row)
+    else:
+        if view.itemsize == 4 and view.nbytes == words * 4:
+            return ffi.from_buffer(_WORDS, view, True)
+        pointer, size = _writable(row)
     if size != words * 4:
         raise ValueError(f"a mask row has {words} 32-bit words, not {size} bytes")
     return pointer
@@ -432,8 +442,7 @@ def _writable(array: Any) -> tuple[Any, int]:
     view = memoryview(array)
     if view.itemsize != 4:
         raise ValueError(f"expected 32-bit words, not elements of {view.itemsize} bytes")
-    buffer = ffi.from_buffer("uint32_t[]", array, require_writable=True)
-    return ffi.cast("uint32_t *", buffer), view.nbytes
+    return ffi.cast("uint32_t *", ffi.from_buffer(_WORDS, array, True)), view.nbytes
 
 
 def _shape(array: Any) -> tuple[int, ...]:

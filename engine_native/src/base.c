@@ -37,23 +37,23 @@ double monotonic_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static uint64_t lane(uint64_t h, const unsigned char *s) {
+    uint64_t v;
+    memcpy(&v, s, 8);
+    h = (h ^ v) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ (h >> 32);
+}
+
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
     const unsigned char *s = p;
-    uint64_t h = seed ^ (n * UINT64_C(0x9ddfea08eb382d69)), second = ~h;
-    if (n >= 16) { /* two chains, so that multiplications overlap */
-        for (; n >= 16; n -= 16, s += 16) {
-            uint64_t v[2];
-            memcpy(v, s, 16);
-            h = hash_mix(h, v[0]);
-            second = hash_mix(second, v[1]);
-        }
-        h = hash_mix(h, second);
+    uint64_t h = seed ^ (n * UINT64_C(0x9ddfea08eb382d69));
+    if (n >= 32) { /* four chains, so that multiplications overlap */
+        uint64_t chain[4] = {h, ~h, h + UINT64_C(0x9e3779b97f4a7c15), ~h + UINT64_C(0x9e3779b97f4a7c15)};
+        for (; n >= 32; n -= 32, s += 32)
+            for (int i = 0; i < 4; i++) chain[i] = lane(chain[i], s + 8 * i);
+        h = hash_mix(hash_mix(hash_mix(chain[0], chain[1]), chain[2]), chain[3]);
     }
-    for (; n >= 8; n -= 8, s += 8) {
-        uint64_t v;
-        memcpy(&v, s, 8);
-        h = hash_mix(h, v);
-    }
+    for (; n >= 8; n -= 8, s += 8) h = lane(h, s);
     uint64_t tail = 0;
     for (size_t i = 0; i < n; i++) tail |= (uint64_t)s[i] << (8 * i);
     return hash_mix(h, tail);

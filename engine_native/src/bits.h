@@ -34,10 +34,20 @@ typedef struct byteset {
 
 static inline bool byteset_has(const byteset *s, uint32_t b) { return (s->w[b >> 6] >> (b & 63)) & 1; }
 static inline void byteset_add_range(byteset *s, uint32_t lo, uint32_t hi) {
-    for (uint32_t b = lo; b <= hi; b++) s->w[b >> 6] |= UINT64_C(1) << (b & 63);
+    for (uint32_t i = lo >> 6; i <= hi >> 6; i++) {
+        uint64_t all = UINT64_MAX;
+        if (i == lo >> 6) all &= UINT64_MAX << (lo & 63);
+        if (i == hi >> 6) all &= UINT64_MAX >> (63 - (hi & 63));
+        s->w[i] |= all;
+    }
 }
 static inline void byteset_or(byteset *to, const byteset *from) {
     for (int i = 0; i < 4; i++) to->w[i] |= from->w[i];
+}
+static inline uint32_t byteset_size(const byteset *s) {
+    uint32_t n = 0;
+    for (int i = 0; i < 4; i++) n += (uint32_t)__builtin_popcountll(s->w[i]);
+    return n;
 }
 static inline bool byteset_empty(const byteset *s) { return (s->w[0] | s->w[1] | s->w[2] | s->w[3]) == 0; }
 

@@ -227,7 +227,7 @@ static const band *make_band(use *u, measure *m, set *at, uint64_t left) {
     if (fine) *b = (band){.from = w.from, .to = w.to};
     if (fine && w.refused) {
         w.words = store_alloc(s, s->vocab->words * sizeof *w.words);
-        fine = w.words != NULL && walk(&w) && (b->row = row_intern(s, w.words)) != NULL;
+        fine = w.words != NULL && walk(&w) && (b->row = row_intern(s, w.words, NULL)) != NULL;
     }
     walker_free(&w);
     if (!fine) {

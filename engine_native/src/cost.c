@@ -69,19 +69,9 @@ typedef struct costing {
 static uint64_t rule_key(const rule *r) { return hash_mix(5, (uint64_t)(uintptr_t)r); }
 
 static rule_cost *find_rule(const measure *m, const rule *r) {
-    if (m->rules.size == 0) return NULL;
-    rule_cost *c = m->rules.slots[rule_key(r) & (m->rules.size - 1)];
+    rule_cost *c = table_first(&m->rules, rule_key(r));
     while (c != NULL && c->rule != r) c = c->chain;
     return c;
-}
-
-static void unlink_rule(measure *m, const rule_cost *c) {
-    if (m->rules.size == 0) return;
-    rule_cost **at = (rule_cost **)(void *)&m->rules.slots[c->hash & (m->rules.size - 1)];
-    while (*at != NULL && *at != c) at = &(*at)->chain;
-    if (*at == NULL) return;
-    *at = c->chain;
-    m->rules.count--;
 }
 
 void cost_free(store *s, rule_cost *c) { store_free(s, c, sizeof *c + c->rule->n_states * sizeof *c->states); }
@@ -127,10 +117,7 @@ static uint32_t node_of(costing *c, rule *referenced) {
     *found = (rule_cost){.hash = rule_key(r), .rule = r, .run = m->run, .node = c->nodes.n};
     c->fresh.at[c->fresh.n - 1] = found;
     if (!table_reserve(c->s, &m->rules)) escape(&c->out, STE_ERR_NO_MEMORY, 0, "budget");
-    rule_cost **slot = (rule_cost **)(void *)&m->rules.slots[found->hash & (m->rules.size - 1)];
-    found->chain = *slot;
-    *slot = found;
-    m->rules.count++;
+    table_add(&m->rules, found);
     for (uint32_t i = 0; i < r->n_states; i++) vec_push(&c->mem, &c->nodes, &r->states[i]);
     return found->node;
 }
@@ -335,7 +322,7 @@ int cost_rules(use *u, measure *m, rule *root) {
     run(&c, root);
     for (uint32_t i = 0; i < c.fresh.n && c.out.error.code != STE_OK; i++) {
         if (c.fresh.at[i] == NULL) continue;
-        unlink_rule(m, c.fresh.at[i]);
+        table_remove(&m->rules, c.fresh.at[i]);
         cost_free(s, c.fresh.at[i]);
     }
     arena_free(&c.mem);

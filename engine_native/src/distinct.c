@@ -287,8 +287,7 @@ static uint32_t depth_inside(const set *at) {
 static progress *intern(store *s, progress p) {
     p.hash = progress_hash(&p);
     if (!table_reserve(s, &s->progresses)) return NULL;
-    progress **slot = (progress **)(void *)&s->progresses.slots[p.hash & (s->progresses.size - 1)];
-    for (progress *o = *slot; o != NULL; o = o->chain)
+    for (progress *o = table_first(&s->progresses, p.hash); o != NULL; o = o->chain)
         if (o->hash == p.hash && o->kind == p.kind && o->of == p.of && o->seen == p.seen && o->before == p.before &&
             o->byte == p.byte && o->at == p.at)
             return o;
@@ -300,9 +299,7 @@ static progress *intern(store *s, progress p) {
         out->rivals = (const seen **)(void *)(out + 1);
         memcpy(out->rivals, p.rivals, p.own_rivals * sizeof *p.rivals);
     }
-    out->chain = *slot;
-    *slot = out;
-    s->progresses.count++;
+    table_add(&s->progresses, out);
     return out;
 }
 
@@ -417,7 +414,7 @@ static bool take_read(judge *j, progress *p, uint32_t byte, set *at, element_ste
     return true;
 }
 
-bool element_take(use *u, progress *p, uint32_t byte, element_step *out) {
+static bool take(use *u, progress *p, uint32_t byte, element_step *out) {
     *out = (element_step){0};
     set *at = set_step(u, p->at, byte);
     if (at == NULL) return false;
@@ -444,6 +441,40 @@ bool element_take(use *u, progress *p, uint32_t byte, element_step *out) {
     }
     out->within = intern_alone(u->s, within);
     return out->within != NULL;
+}
+
+static taken *find_taken(const progress *p, uint32_t byte) {
+    taken *t = p->taken;
+    while (t != NULL && t->byte != byte) t = t->next;
+    return t;
+}
+
+bool element_take(use *u, progress *p, uint32_t byte, element_step *out) {
+    store *s = u->s;
+    if (p->kind != READ) return take(u, p, byte, out); /* the sets remember */
+    pthread_mutex_lock(&s->grow);
+    taken *t = find_taken(p, byte);
+    if (t != NULL) *out = t->step;
+    pthread_mutex_unlock(&s->grow);
+    if (t != NULL) return true;
+    taken *made = store_alloc(s, sizeof *made);
+    if (made == NULL) return false;
+    if (!take(u, p, byte, &made->step)) {
+        store_free(s, made, sizeof *made);
+        return false;
+    }
+    made->byte = byte;
+    pthread_mutex_lock(&s->grow);
+    t = find_taken(p, byte); /* another thread may have been faster */
+    if (t == NULL) {
+        made->next = p->taken;
+        p->taken = t = made;
+        made = NULL;
+    }
+    *out = t->step;
+    pthread_mutex_unlock(&s->grow);
+    store_free(s, made, sizeof *made);
+    return true;
 }
 
 /* ---- conflicts ---- */
@@ -513,10 +544,19 @@ void progress_mark(progress *p, void (*each)(void *ctx, set *at), void *ctx) {
     }
 }
 
+static void forget_taken(store *s, progress *p) {
+    while (p->taken != NULL) {
+        taken *next = p->taken->next;
+        store_free(s, p->taken, sizeof *p->taken);
+        p->taken = next;
+    }
+}
+
 void distinct_sweep(store *s) {
-    for (uint32_t i = 0; i < s->progresses.size; i++)
-        for (progress **at = (progress **)(void *)&s->progresses.slots[i]; *at != NULL;) {
+    for (uint32_t i = 0; i < table_size(&s->progresses); i++)
+        for (progress **at = (progress **)(void *)table_at(&s->progresses, i); *at != NULL;) {
             progress *here = *at;
+            forget_taken(s, here);
             if (here->mark) {
                 here->mark = false;
                 at = &here->chain;

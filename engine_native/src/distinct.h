@@ -39,6 +39,21 @@
 
 typedef enum progress_kind { READ, FORGOTTEN, YOUNG } progress_kind;
 
+/* After one byte more: `within`, NULL if nothing can follow inside it; `done` if it may be complete, and then
+ * `seen`. */
+typedef struct element_step {
+    progress *within;
+    bool done;
+    uint64_t seen;
+} element_step;
+
+/* A step that was taken: sets within elements do not remember theirs. */
+typedef struct taken {
+    struct taken *next;
+    uint32_t byte;
+    element_step step;
+} taken;
+
 struct progress {
     uint64_t hash;
     progress *chain;
@@ -53,6 +68,7 @@ struct progress {
     uint8_t depth;          /* of elements within elements: a step recurses through them */
     bool mark;
     byteset allow;
+    taken *taken;           /* READ; under grow */
 };
 
 struct seen {
@@ -72,14 +88,6 @@ static inline uint64_t seen_count(uint64_t reg) {
     return reg == 0 ? 0 : ((const seen *)(uintptr_t)reg)->count;
 }
 static inline progress *progress_of(const item *it) { return (progress *)(uintptr_t)it->reg; }
-
-/* After one element more: `within`, NULL if nothing can follow inside it; `done` if it may be complete, and then
- * `seen`. */
-typedef struct element_step {
-    progress *within;
-    bool done;
-    uint64_t seen;
-} element_step;
 
 /* A byte that p allows.  Wants the gate, and no lock; false with the reason in u->code. */
 bool element_take(use *u, progress *p, uint32_t byte, element_step *out);

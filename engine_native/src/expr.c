@@ -41,7 +41,7 @@ static expr *pinned(builder *b, struct rule *r) {
     if (r == NULL) return NULL;
     b->pinned.at[b->pinned.n++] = r;
     uint32_t rule = rule_new(b);
-    b->rules.at[rule] = (draft_rule){.kind = RULE_NAMED, .named = r};
+    b->rules.at[rule] = (draft_rule){.kind = RULE_NAMED, .named = r, .nullable = b->names->nullable(r)};
     return expr_rule(b, rule);
 }
 
@@ -62,6 +62,22 @@ expr *expr_to_name(builder *b, const char *text, size_t n, int whitespace) {
     expr *e = pinned(b, b->names->add(b->names->ctx, text, n, whitespace));
     if (e == NULL) escape(&b->w->out, STE_ERR_NO_MEMORY, 0, "out of memory");
     return e;
+}
+
+expr *expr_share(builder *b, const char *name, size_t n, int variant, expr *rule) {
+    assert(name[0] == SHARED && rule->kind == EXPR_RULE);
+    vec_push(&b->w->mem, &b->texts, ((text_rule){.rule = rule->u.id, .text = name, .n = n, .whitespace = variant}));
+    return rule;
+}
+
+expr *expr_shared(builder *b, const shared_rule *r, int variant) {
+    expr *known = expr_named(b, r->name, strlen(r->name), variant);
+    if (known == NULL) {
+        uint32_t rule = rule_of(b, expr_fsm(b, r->make(b->w, variant)));
+        return expr_share(b, r->name, strlen(r->name), variant, expr_rule(b, rule));
+    }
+    b->rules.at[known->u.id].begins = r->begins;
+    return known;
 }
 
 static expr *expr_new(builder *b, expr_kind kind, uint64_t size) {
@@ -146,6 +162,7 @@ expr *expr_optional(builder *b, expr *body) { return expr_repeat(b, body, 0, 1);
 /* ASCII characters that one repetition may begin with. */
 static uint32_t first_characters(const builder *b, const expr *body) {
     uint32_t n = 0;
+    if (body->kind == EXPR_RULE && b->rules.at[body->u.id].kind == RULE_NAMED) return b->rules.at[body->u.id].begins;
     if (body->kind == EXPR_RULE && b->rules.at[body->u.id].kind == RULE_PLAIN && b->rules.at[body->u.id].body != NULL)
         body = b->rules.at[body->u.id].body;
     if (body->kind == EXPR_CLASS)
@@ -489,7 +506,7 @@ static void settle(builder *b, references *r, bool nullable) {
         if (nullable ? rule->nullable || !rule->productive : rule->productive) continue;
         bool now;
         if (rule->kind == RULE_NAMED) {
-            now = !nullable; /* JSON */
+            now = !nullable; /* it was known from the start whether it is */
         } else if (rule->kind == RULE_REPEAT) {
             const draft_rule *inner = &b->rules.at[rule->repeated];
             now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);

@@ -92,6 +92,7 @@ typedef struct draft_rule {
     uint32_t values;    /* DISTINCT: elements have at least so many values (abundance.c) */
     const struct json *place; /* DISTINCT: for errors */
     struct rule *named; /* NAMED: the store's rule */
+    uint32_t begins;    /* NAMED: ASCII characters that its text may begin with, where somebody asks */
     uint64_t required;  /* PLAIN: the onces that SYM_REQUIRED wants, a bit each */
     fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
     bool productive, nullable;
@@ -103,6 +104,7 @@ typedef struct names {
     struct rule *(*find)(void *ctx, const char *text, size_t n, int whitespace);
     /* Not built yet; NULL when out of memory. */
     struct rule *(*add)(void *ctx, const char *text, size_t n, int whitespace);
+    bool (*nullable)(const struct rule *r);
 } names;
 
 /* A schema text whose rule is in this builder: to be remembered under its name.  It must match something. */
@@ -135,6 +137,17 @@ uint32_t rule_of(builder *b, expr *body); /* new + set */
 expr *expr_named(builder *b, const char *text, size_t n, int whitespace);
 /* ... or one that is built when it is needed: for a text that is sure to give a rule. */
 expr *expr_to_name(builder *b, const char *text, size_t n, int whitespace);
+
+/* A rule that many grammars have, made once for all of them. */
+typedef struct shared_rule {
+    const char *name;                   /* begins with SHARED */
+    fsm *(*make)(work *w, int variant); /* its automaton; not empty */
+    uint32_t begins;                    /* as in draft_rule */
+} shared_rule;
+#define SHARED '\1' /* no schema text begins so */
+expr *expr_shared(builder *b, const shared_rule *r, int variant);
+/* The same in two steps, for names with n bytes: expr_named, and where it gives NULL this, with the rule's expression. */
+expr *expr_share(builder *b, const char *name, size_t n, int variant, expr *rule);
 
 expr *expr_empty(builder *b);
 expr *expr_never(builder *b);

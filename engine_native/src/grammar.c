@@ -85,10 +85,7 @@ static void list_push(ste_compiler *c, text_entry *e) {
 }
 
 static void forget(ste_compiler *c, text_entry *e) {
-    text_entry **at = (text_entry **)(void *)&c->texts.slots[e->hash & (c->texts.size - 1)];
-    while (*at != e) at = &(*at)->chain;
-    *at = e->chain;
-    c->texts.count--;
+    table_remove(&c->texts, e);
     list_remove(c, e);
     ste_grammar_free(e->grammar);
     store_free(c->store, e, entry_size(e));
@@ -141,7 +138,7 @@ void ste_compiler_free(ste_compiler *c) {
     if (c == NULL) return;
     forget_all(c);
     store *s = c->store;
-    store_free(s, c->texts.slots, c->texts.size * sizeof(void *));
+    table_free(s, &c->texts);
     pthread_mutex_destroy(&c->lock);
     const ste_allocator a = s->allocator;
     mem_free(&a, c, 1, sizeof *c);
@@ -289,7 +286,7 @@ static ste_grammar *grammar_new(job *j) {
 
 static text_entry *find(ste_compiler *c, const job *j, uint64_t hash) {
     size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
-    text_entry *e = c->texts.size == 0 ? NULL : c->texts.slots[hash & (c->texts.size - 1)];
+    text_entry *e = table_first(&c->texts, hash);
     for (; e != NULL; e = e->chain)
         if (e->hash == hash && e->kind == j->kind && e->whitespace == j->options.whitespace && e->length == j->length &&
             e->root_length == root_length && memcmp(e->bytes, j->text, j->length) == 0 &&
@@ -317,9 +314,7 @@ static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *
         return;
     }
     e->grammar = grammar_retain(g);
-    e->chain = c->texts.slots[hash & (c->texts.size - 1)];
-    c->texts.slots[hash & (c->texts.size - 1)] = e;
-    c->texts.count++;
+    table_add(&c->texts, e);
     list_push(c, e);
     pthread_mutex_unlock(&c->lock);
 }

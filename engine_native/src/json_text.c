@@ -60,7 +60,8 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
     add_surrogates(f, u, two_left, to);
 }
 
-fsm *json_char_automaton(work *w) {
+static fsm *make_character(work *w, int variant) {
+    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t end = fsm_state(f);
     f->final.at[end] = 1;
@@ -69,7 +70,8 @@ fsm *json_char_automaton(work *w) {
     return f;
 }
 
-fsm *json_string_automaton(work *w) {
+static fsm *make_string(work *w, int variant) {
+    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t body = fsm_state(f), end = fsm_state(f);
     f->final.at[end] = 1;
@@ -79,6 +81,8 @@ fsm *json_string_automaton(work *w) {
     fsm_edge_add(f, body, '"', '"', end);
     return f;
 }
+
+const shared_rule json_character = {"\1character", make_character, 96}, json_string = {"\1string", make_string, 1};
 
 /* \uXXXX for one code unit. */
 static uint32_t add_unit(fsm *f, uint32_t at, uint32_t unit) {
@@ -322,9 +326,8 @@ fsm *json_other_string_automaton(builder *b, expr *taken) {
 #define INDENT_SPACES 64
 #define INDENT_TABS 16
 
-static expr *blank(builder *b, int whitespace) {
-    if (whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT) return expr_empty(b);
-    fsm *f = fsm_new(b->w);
+static fsm *make_blank(work *w, int whitespace) {
+    fsm *f = fsm_new(w);
     f->final.at[f->start] = 1;
     if (whitespace == STE_WHITESPACE_ANY) {
         for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, f->start, (uint8_t)*c, (uint8_t)*c, f->start);
@@ -343,7 +346,13 @@ static expr *blank(builder *b, int whitespace) {
                 at = next;
             }
     }
-    return expr_rule(b, rule_of(b, expr_fsm(b, f)));
+    return f;
+}
+
+static expr *blank(builder *b, int whitespace) {
+    static const shared_rule rule = {"\1blank", make_blank, 0};
+    bool none = whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT;
+    return none ? expr_empty(b) : expr_shared(b, &rule, whitespace);
 }
 
 int json_layout(const ste_options *options) {

@@ -18,8 +18,7 @@
 expr *json_fixed_string(builder *b, const char *s, size_t n);
 
 /* One character of a string value; a string value without limits, quotes included. */
-fsm *json_char_automaton(work *w);
-fsm *json_string_automaton(work *w);
+extern const shared_rule json_character, json_string;
 
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
  * rules, which spell for themselves, may be among its edges. */

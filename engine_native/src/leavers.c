@@ -5,15 +5,23 @@
  *
  *     whole  AND NOT containing[b] for each ASCII byte b that is not on it,
  *
- * and settles all of them at once.  The others are left to be walked.  They
- * share few paths of the token trie, but those paths have many children that
- * need no look; so the paths alone are copied, once per set of characters, and
- * kept with the vocabulary: every JSON string loops on the same ones.
+ * and settles all of them at once.  So are those that end within a character, if
+ * everything beyond ASCII is on the loop.  A token that leaves the loop does so by its
+ * first byte that is not on it, and what follows depends on that byte alone, not on the
+ * characters before: the trie nodes at such a byte are listed (its *exit*) when it is
+ * first asked for, with the tokens that end there.  A counted loop also wants to know
+ * how many characters came before.  All of it is kept with the vocabulary, once per set
+ * of characters: every JSON string loops on the same ones.
  *
- * Layout: pre-order, as trie.h.  A node is there if its path stays on the loop
- * until it and a leaver is at it or below: a byte that is not on the loop (the
- * copy ends there, the walk goes on in the whole trie) or the end of a token
- * that is not whole UTF-8.  Cost: one pass over the token trie. */
+ * Where each character may lead to another place (total.c) the walk is along the
+ * paths to the exits; they are few but have many children that need no look, so
+ * for the characters of JSON strings the paths alone are copied.
+ *
+ * Cost: per set of characters two operations per word and byte that is not in it, and a pass over the
+ * trie's paths to cut tokens; per exit a pass over the paths to its byte. */
+#include <stdlib.h>
+
+#include "utf8.h"
 #include "vocab.h"
 
 /* Past this many, loops are walked in the whole trie. */
@@ -33,35 +41,191 @@ uint64_t leavers_classes(const byteset *ascii, bool utf8) {
     return classes;
 }
 
+/* A list of the vocabulary's. */
+typedef struct list {
+    void *at;
+    uint32_t n, cap;
+} list;
+
+static void *list_add(const ste_allocator *a, list *l, size_t size) {
+    if (l->n == l->cap) {
+        uint32_t cap = l->cap == 0 ? 256 : l->cap * 2;
+        void *grown = mem_new(a, cap, size);
+        if (grown == NULL) return NULL;
+        if (l->n != 0) memcpy(grown, l->at, l->n * size);
+        mem_free(a, l->at, l->cap, size);
+        l->at = grown;
+        l->cap = cap;
+    }
+    return (char *)l->at + size * l->n++;
+}
+
+/* Its elements in as much memory as they need; the list is empty then.  NULL when out of memory. */
+static void *list_take(const ste_allocator *a, list *l, size_t size) {
+    void *out = mem_new(a, l->n, size);
+    if (out != NULL && l->n != 0) memcpy(out, l->at, l->n * size);
+    mem_free(a, l->at, l->cap, size);
+    *l = (list){0};
+    return out;
+}
+
+/* ---- exits ---- */
+
+/* A place of the trie on the loop: how many characters came before, and what must follow in a character. */
+typedef struct place {
+    uint32_t end; /* of the subtree */
+    uint32_t chars;
+    uint8_t left, lo, hi;
+} place;
+
+/* One pass over the trie along the loop. */
+typedef struct collector {
+    const ste_vocab *v;
+    const leavers *l;
+    uint32_t byte;      /* of the exit; NO_BYTE: tokens that end within a character */
+    list tokens, nodes; /* departures */
+} collector;
+
+#define NO_BYTE 256
+
+static bool add_departure(const collector *c, list *to, uint32_t at, uint32_t chars) {
+    departure *d = list_add(&c->v->allocator, to, sizeof *d);
+    if (d != NULL) *d = (departure){at, chars};
+    return d != NULL;
+}
+
+static bool add_tokens(collector *c, uint32_t node, uint32_t chars) {
+    const trie *t = &c->v->ordinary;
+    for (uint32_t token = t->nodes[node].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+        if (!add_departure(c, &c->tokens, token, chars)) return false;
+    return true;
+}
+
+/* The place after a byte that is on the loop from `at`; false: it is not. */
+static bool follow(const leavers *l, const place *at, uint32_t byte, place *to) {
+    *to = (place){.chars = at->chars};
+    if (at->left != 0) {
+        if (byte < at->lo || byte > at->hi) return false;
+        to->left = at->left - 1;
+    } else if (byte >= 0x80) {
+        const utf8_form *form = l->utf8 ? utf8_form_of(byte) : NULL;
+        if (form == NULL) return false;
+        to->left = form->left;
+        to->lo = form->lo;
+        to->hi = form->hi;
+        return true;
+    } else if (!byteset_has(&l->ascii, byte)) {
+        return false;
+    }
+    to->lo = 0x80;
+    to->hi = 0xBF;
+    to->chars += to->left == 0;
+    return true;
+}
+
+static bool collect(collector *c, place *path) {
+    const trie_node *nodes = c->v->ordinary.nodes;
+    uint64_t classes = c->byte == NO_BYTE ? CLASS_NOT_WHOLE : byte_class(c->byte);
+    uint32_t depth = 0;
+    path[0] = (place){.end = nodes[0].size};
+    for (uint32_t i = 1;;) {
+        while (i == path[depth].end && depth > 0) depth--;
+        if (i == path[depth].end) return true;
+        const place *at = &path[depth];
+        uint32_t byte = nodes[i].byte, end = i + nodes[i].size;
+        place to;
+        if ((c->v->index.classes[i] & classes) == 0) {
+            i = end;
+        } else if (follow(c->l, at, byte, &to)) {
+            if (c->byte == NO_BYTE && to.left != 0 && !add_tokens(c, i, to.chars)) return false;
+            to.end = end;
+            path[++depth] = to;
+            i++;
+        } else {
+            if (byte == c->byte && at->left == 0 && at->chars != 0) {
+                if (!add_tokens(c, i, at->chars)) return false;
+                if (nodes[i].size > 1 && !add_departure(c, &c->nodes, i, at->chars)) return false;
+            }
+            i = end;
+        }
+    }
+}
+
+static int by_chars(const void *a, const void *b) {
+    const departure *x = a, *y = b;
+    if (x->chars != y->chars) return x->chars < y->chars ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool collect_sorted(collector *c) {
+    const ste_allocator *a = &c->v->allocator;
+    size_t depth = (size_t)c->v->ordinary.max_length + 1;
+    place *path = mem_new(a, depth, sizeof *path);
+    bool fine = path != NULL && collect(c, path);
+    mem_free(a, path, depth, sizeof *path);
+    if (c->tokens.n != 0) qsort(c->tokens.at, c->tokens.n, sizeof(departure), by_chars);
+    if (c->nodes.n != 0) qsort(c->nodes.at, c->nodes.n, sizeof(departure), by_chars);
+    return fine;
+}
+
+static bool find_cut(const ste_vocab *v, leavers *l) {
+    collector c = {.v = v, .l = l, .byte = NO_BYTE};
+    bool fine = !l->utf8 || collect_sorted(&c);
+    l->n_cut = fine ? c.tokens.n : 0;
+    l->cut = fine ? list_take(&v->allocator, &c.tokens, sizeof *l->cut) : NULL;
+    mem_free(&v->allocator, c.tokens.at, c.tokens.cap, sizeof(departure));
+    return l->cut != NULL;
+}
+
+static size_t exit_size(const loop_exit *e) { return sizeof *e + ((size_t)e->n_tokens + e->n_nodes) * sizeof *e->at; }
+
+const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byte) {
+    const ste_allocator *a = &v->allocator;
+    _Atomic(loop_exit *) *known = (_Atomic(loop_exit *) *)(uintptr_t)&l->exits[byte];
+    loop_exit *e = atomic_load_explicit(known, memory_order_acquire), *other = NULL;
+    if (e != NULL) return e;
+    collector c = {.v = v, .l = l, .byte = byte};
+    loop_exit size = {0};
+    if (collect_sorted(&c)) {
+        size = (loop_exit){c.tokens.n, c.nodes.n};
+        e = mem_new(a, 1, exit_size(&size));
+    }
+    if (e != NULL) {
+        *e = size;
+        if (c.tokens.n != 0) memcpy(e->at, c.tokens.at, c.tokens.n * sizeof *e->at);
+        if (c.nodes.n != 0) memcpy(e->at + c.tokens.n, c.nodes.at, c.nodes.n * sizeof *e->at);
+        if (!atomic_compare_exchange_strong_explicit(known, &other, e, memory_order_acq_rel, memory_order_acquire)) {
+            mem_free(a, e, 1, exit_size(e)); /* another thread was faster */
+            e = other;
+        }
+    }
+    mem_free(a, c.tokens.at, c.tokens.cap, sizeof(departure));
+    mem_free(a, c.nodes.at, c.nodes.cap, sizeof(departure));
+    return e;
+}
+
+/* ---- paths: a node is there if its path stays on the loop until it and a leaver is at it or below ---- */
+
 typedef struct copier {
     const ste_allocator *a;
-    leaver *at;
-    uint32_t n, cap;
+    list paths;     /* leaver */
     uint32_t *open; /* node and place of each node of the path, in turn */
 } copier;
 
 static bool add(copier *c, uint32_t byte, uint32_t node) {
-    if (c->n == c->cap) {
-        uint32_t cap = c->cap == 0 ? 4096 : c->cap * 2;
-        leaver *grown = mem_new(c->a, cap, sizeof *grown);
-        if (grown == NULL) return false;
-        if (c->n != 0) memcpy(grown, c->at, c->n * sizeof *grown);
-        mem_free(c->a, c->at, c->cap, sizeof *c->at);
-        c->at = grown;
-        c->cap = cap;
-    }
-    c->at[c->n++] = (leaver){.size = 1, .byte = byte & 255, .node = node};
-    return true;
+    leaver *l = list_add(c->a, &c->paths, sizeof *l);
+    if (l != NULL) *l = (leaver){.size = 1, .byte = byte & 255, .node = node};
+    return l != NULL;
 }
 
 /* The node at the end of the path is done: it stays if a leaver is at it or below. */
 static void close(copier *c, const ste_vocab *v, uint32_t depth) {
     uint32_t node = c->open[2 * depth], at = c->open[2 * depth + 1], token = v->ordinary.nodes[node].token;
     bool cut = token != TRIE_NO_TOKEN && !bit_get(v->index.whole, token);
-    if (c->n == at + 1 && !cut)
-        c->n = at;
+    if (c->paths.n == at + 1 && !cut)
+        c->paths.n = at;
     else
-        c->at[at].size = (c->n - at) & 0xFFFFFF;
+        ((leaver *)c->paths.at)[at].size = (c->paths.n - at) & 0xFFFFFF;
 }
 
 static bool copy(copier *c, const ste_vocab *v, const byteset *ascii, bool utf8) {
@@ -78,7 +242,7 @@ static bool copy(copier *c, const ste_vocab *v, const byteset *ascii, bool utf8)
             if (!add(c, byte, i)) return false;
             if (on_loop) {
                 c->open[2 * depth] = i;
-                c->open[2 * depth + 1] = c->n - 1;
+                c->open[2 * depth + 1] = c->paths.n - 1;
                 depth++;
                 continue;
             }
@@ -87,6 +251,21 @@ static bool copy(copier *c, const ste_vocab *v, const byteset *ascii, bool utf8)
     }
     return true;
 }
+
+static bool copy_paths(const ste_vocab *v, leavers *l) {
+    const ste_allocator *a = &v->allocator;
+    size_t depth = (size_t)v->ordinary.max_length + 1;
+    copier c = {.a = a, .open = mem_new(a, 2 * depth, sizeof *c.open)};
+    if (c.open != NULL && copy(&c, v, &l->ascii, l->utf8)) {
+        l->n_paths = c.paths.n;
+        l->paths = list_take(a, &c.paths, sizeof *l->paths);
+    }
+    mem_free(a, c.open, 2 * depth, sizeof *c.open);
+    mem_free(a, c.paths.at, c.paths.cap, sizeof *l->paths);
+    return l->paths != NULL;
+}
+
+/* ---- the list of the vocabulary ---- */
 
 static void staying(const ste_vocab *v, const byteset *ascii, bool utf8, uint32_t *words) {
     const token_index *x = &v->index;
@@ -100,30 +279,30 @@ static void staying(const ste_vocab *v, const byteset *ascii, bool utf8, uint32_
 
 static void destroy(const ste_allocator *a, leavers *l, uint32_t words) {
     mem_free(a, l->staying, words, sizeof *l->staying);
-    mem_free(a, l, 1, sizeof *l + l->n * sizeof *l->at);
+    mem_free(a, l->cut, l->n_cut, sizeof *l->cut);
+    for (int byte = 0; byte < 256; byte++) {
+        loop_exit *e = atomic_load_explicit(&l->exits[byte], memory_order_relaxed);
+        if (e != NULL) mem_free(a, e, 1, exit_size(e));
+    }
+    mem_free(a, l->paths, l->n_paths, sizeof *l->paths);
+    mem_free(a, l, 1, sizeof *l);
 }
 
-static leavers *build(ste_vocab *v, const byteset *ascii, bool utf8) {
+static leavers *build(const ste_vocab *v, const byteset *ascii, bool utf8) {
     const ste_allocator *a = &v->allocator;
-    size_t depth = (size_t)v->ordinary.max_length + 1;
-    copier c = {.a = a, .open = mem_new(a, 2 * depth, sizeof *c.open)};
-    leavers *l = NULL;
-    if (c.open != NULL && copy(&c, v, ascii, utf8)) l = mem_new(a, 1, sizeof *l + c.n * sizeof *l->at);
-    if (l != NULL) {
-        l->ascii = *ascii;
-        l->utf8 = utf8;
-        l->n = c.n;
-        if (c.n != 0) memcpy(l->at, c.at, c.n * sizeof *l->at);
-        l->staying = mem_new(a, v->words, sizeof *l->staying);
-        if (l->staying == NULL) {
-            destroy(a, l, v->words);
-            l = NULL;
-        } else {
-            staying(v, ascii, utf8, l->staying);
-        }
+    leavers *l = mem_new(a, 1, sizeof *l);
+    if (l == NULL) return NULL;
+    l->ascii = *ascii;
+    l->utf8 = utf8;
+    l->staying = mem_new(a, v->words, sizeof *l->staying);
+    byteset json;
+    json_characters(&json);
+    bool with_paths = utf8 && memcmp(&json, ascii, sizeof json) == 0;
+    if (l->staying == NULL || !find_cut(v, l) || (with_paths && !copy_paths(v, l))) {
+        destroy(a, l, v->words);
+        return NULL;
     }
-    mem_free(a, c.open, 2 * depth, sizeof *c.open);
-    mem_free(a, c.at, c.cap, sizeof *c.at);
+    staying(v, ascii, utf8, l->staying);
     return l;
 }
 

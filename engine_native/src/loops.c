@@ -14,57 +14,90 @@
  * enough of them lead back to it, a step by each byte of longer characters;
  * nothing for sets that take few bytes. */
 #include "store.h"
+#include "utf8.h"
 
-/* From `at`, k more continuation bytes in lo..hi, then 0x80..0xBF, must lead back to `home`. */
-static int returns_home(use *u, set *at, uint32_t lo, uint32_t hi, uint32_t k, const set *home) {
-    set *only = NULL;
-    for (uint32_t byte = lo; byte <= hi; byte++) {
-        if (!byteset_has(&at->allow, byte)) return 0;
-        set *to = set_step(u, at, byte);
-        if (to == NULL) return -1;
-        if (k == 1 ? to != home : only != NULL && to != only) return 0;
-        only = to;
-    }
-    return k == 1 ? 1 : returns_home(u, only, 0x80, 0xBF, k - 1, home);
-}
+/* Sets within a character that are known to lead to one home. */
+typedef struct inner_sets {
+    const set *home;
+    struct {
+        const set *at;
+        uint8_t lo, left;
+    } known[UTF8_FORMS + 4];
+    uint32_t n;
+} inner_sets;
 
-/* 1: every character beyond ASCII leads from `at` to `home`; 0: not; negative: failed. */
-static int loops_on_utf8(use *u, set *at, const set *home_set) {
-    /* First bytes and the range of the second (RFC 3629, section 4). */
-    static const struct {
-        uint8_t first, last, lo, hi, left;
-    } forms[] = {{0xC2, 0xDF, 0x80, 0xBF, 1}, {0xE0, 0xE0, 0xA0, 0xBF, 2}, {0xE1, 0xEC, 0x80, 0xBF, 2},
-                 {0xED, 0xED, 0x80, 0x9F, 2}, {0xEE, 0xEF, 0x80, 0xBF, 2}, {0xF0, 0xF0, 0x90, 0xBF, 3},
-                 {0xF1, 0xF3, 0x80, 0xBF, 3}, {0xF4, 0xF4, 0x80, 0x8F, 3}};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+/* Do bytes lo..hi, and nothing else, lead from `at` to one set, `left` continuation bytes before home? */
+static int leads_home(use *u, inner_sets *in, set *at, uint32_t lo, uint32_t hi, uint32_t left) {
+    while (left > 0) {
+        for (uint32_t i = 0; i < in->n; i++)
+            if (in->known[i].at == at && in->known[i].lo == lo && in->known[i].left == left) return 1;
+        if (byteset_size(&at->allow) != hi - lo + 1 || (at->flags & (SET_EXITS | SET_ACCEPTING | SET_TOKENS)) != 0) return 0;
         set *only = NULL;
-        for (uint32_t byte = forms[i].first; byte <= forms[i].last; byte++) {
+        for (uint32_t byte = lo; byte <= hi; byte++) {
             if (!byteset_has(&at->allow, byte)) return 0;
             set *to = set_step(u, at, byte);
             if (to == NULL) return -1;
             if (only != NULL && to != only) return 0;
             only = to;
         }
-        int home = returns_home(u, only, forms[i].lo, forms[i].hi, forms[i].left, home_set);
+        if (left == 1 && only != in->home) return 0;
+        if (in->n < sizeof in->known / sizeof *in->known) {
+            in->known[in->n].at = at; /* if what follows does not lead home there is no loop, and no use of this */
+            in->known[in->n].lo = lo & 255;
+            in->known[in->n++].left = left & 255;
+        }
+        at = only;
+        lo = 0x80;
+        hi = 0xBF;
+        left--;
+    }
+    return 1;
+}
+
+/* 1: every character beyond ASCII leads from `at` to home, and no other bytes beyond ASCII can follow; 0: not;
+ * negative: failed. */
+static int loops_on_utf8(use *u, set *at, inner_sets *in) {
+    byteset none = {{0}};
+    byteset_add_range(&none, 0x80, 0xC1);
+    byteset_add_range(&none, 0xF5, 0xFF);
+    if (((at->allow.w[2] & none.w[2]) | (at->allow.w[3] & none.w[3])) != 0) return 0;
+    for (size_t i = 0; i < UTF8_FORMS; i++) {
+        const utf8_form *form = &utf8_forms[i];
+        set *only = NULL;
+        for (uint32_t byte = form->first; byte <= form->last; byte++) {
+            if (!byteset_has(&at->allow, byte)) return 0;
+            set *to = set_step(u, at, byte);
+            if (to == NULL) return -1;
+            if (only != NULL && to != only) return 0;
+            only = to;
+        }
+        int home = leads_home(u, in, only, form->lo, form->hi, form->left);
         if (home != 1) return home;
     }
     return 1;
 }
 
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
-#define LEAST_LOOP 64
+#define LEAST_LOOP 20
 
 /* The ASCII characters that lead from `at` to `home` and keep it there; negative: failed. */
 static int looping(use *u, set *at, set *home, byteset *ascii) {
     int n = 0;
     memset(ascii, 0, sizeof *ascii);
-    for (uint32_t byte = 0; byte < 128; byte++) {
+    const byte_classes *a = at->classes, *b = home->classes;
+    if (a == NULL || b == NULL) return 0;
+    for (uint32_t byte = 0, i = 0, k = 0, next; byte < 128; byte = next) {
+        uint32_t until = a->last[i] < b->last[k] ? a->last[i] : b->last[k];
+        i += a->last[i] == until;
+        k += b->last[k] == until;
+        if (until > 127) until = 127;
+        next = until + 1;
         if (!byteset_has(&at->allow, byte) || !byteset_has(&home->allow, byte)) continue;
         set *to = set_step(u, at, byte), *again = to == home && at != home ? set_step(u, home, byte) : to;
         if (to == NULL || again == NULL) return -1;
         if (to != home || again != home) continue;
-        byteset_add_range(ascii, byte, byte);
-        n++;
+        byteset_add_range(ascii, byte, until);
+        n += (int)(next - byte);
     }
     return n;
 }
@@ -85,8 +118,9 @@ static bool find_loop(use *u, set *at, loop *l) {
         if (n >= LEAST_LOOP && memcmp(&inner, &l->ascii, sizeof inner) != 0) n = 0;
     }
     if (n < LEAST_LOOP) return n >= 0;
-    int utf8 = loops_on_utf8(u, at, home);
-    if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, home, home);
+    inner_sets in = {.home = home};
+    int utf8 = loops_on_utf8(u, home, &in);
+    if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, at, &in);
     if (utf8 < 0) return false;
     l->utf8 = utf8 == 1;
     l->stays = home == at;

@@ -46,21 +46,27 @@ static bool node_list_add(store *s, node_list *l, uint32_t node) {
 
 static void node_list_free(store *s, node_list *l) { store_free(s, l->at, l->cap * sizeof *l->at); }
 
+typedef struct place {
+    set *at;
+    uint32_t end; /* of the subtree */
+} place;
+
 typedef struct walker {
     use *u;
     store *s; /* u's */
     uint32_t few[ROW_FEW], n_few, most_few; /* tokens, while they are few ... */
+    const row *base;                         /* ... besides those of this row, if it is not NULL; no list ... */
     uint32_t *words;                         /* ... and then all bits; NULL before */
+    const row *near;                         /* NULL, or a row that may differ little from words */
     const row *same;                         /* or: the row is this one */
     node_list exits;
     node_list unsure; /* nodes below and at which a canonical set does not know enough */
-    set **path;      /* the set at each depth of walk_subtree; then as many for walk_leavers */
-    uint32_t *ends;  /* where the subtree at each depth ends; likewise */
+    place *path;     /* at each depth of walk_subtree, then as many for walk_paths; NULL until one of them runs */
     uint32_t depth;  /* deepest */
     bool want_exits;
 } walker;
 
-static bool walker_init(walker *w, use *u, bool want_exits) {
+static void walker_init(walker *w, use *u, bool want_exits) {
     store *s = u->s;
     w->u = u;
     w->s = s;
@@ -68,17 +74,19 @@ static bool walker_init(walker *w, use *u, bool want_exits) {
     w->most_few = row_few(s);
     w->words = NULL;
     w->exits = w->unsure = (node_list){0};
-    w->same = NULL;
+    w->base = w->near = w->same = NULL;
     w->depth = s->vocab->ordinary.max_length + 2;
     w->want_exits = want_exits;
-    w->path = store_alloc(s, 2 * w->depth * sizeof *w->path);
-    w->ends = store_alloc(s, 2 * w->depth * sizeof *w->ends);
-    return w->path != NULL && w->ends != NULL;
+    w->path = NULL;
+}
+
+static bool has_path(walker *w) {
+    if (w->path == NULL) w->path = store_take(w->s, 2 * w->depth * sizeof *w->path);
+    return w->path != NULL;
 }
 
 static void walker_free(walker *w) {
     store_free(w->s, w->path, 2 * w->depth * sizeof *w->path);
-    store_free(w->s, w->ends, 2 * w->depth * sizeof *w->ends);
     node_list_free(w->s, &w->exits);
     node_list_free(w->s, &w->unsure);
     store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
@@ -86,13 +94,20 @@ static void walker_free(walker *w) {
 
 static bool make_dense(walker *w) {
     if (w->words != NULL) return true;
-    w->words = store_alloc(w->s, w->s->vocab->words * sizeof *w->words);
+    size_t size = w->s->vocab->words * sizeof *w->words;
+    w->words = store_take(w->s, size);
     if (w->words == NULL) return false;
+    if (w->base != NULL)
+        row_write(w->s, w->base, w->words);
+    else
+        memset(w->words, 0, size);
+    w->near = w->base;
     for (uint32_t i = 0; i < w->n_few; i++) bit_set(w->words, w->few[i]);
     return true;
 }
 
 static bool allow_slow(walker *w, uint32_t token) {
+    if (w->words == NULL && w->base != NULL && row_has(w->base, token)) return true;
     if (w->words == NULL && w->n_few == w->most_few && !make_dense(w)) return false;
     if (w->words != NULL)
         bit_set(w->words, token);
@@ -113,18 +128,25 @@ static bool allow_node(walker *w, const trie *t, uint32_t i) {
 }
 
 static bool allow_row(walker *w, const row *r) {
-    if (!row_is_few(r)) {
-        if (!make_dense(w)) return false;
-        row_or(w->s, r, w->words);
+    for (uint32_t i = 0; row_is_few(r) && i < r->n; i++)
+        if (!allow_slow(w, r->at[i])) return false;
+    if (row_is_few(r) || r == w->base) return true;
+    if (w->words == NULL && w->base == NULL) {
+        w->base = r;
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < w->n_few; i++)
+            if (!row_has(r, w->few[i])) w->few[kept++] = w->few[i];
+        w->n_few = kept;
         return true;
     }
-    for (uint32_t i = 0; i < r->n; i++)
-        if (!allow_slow(w, r->at[i])) return false;
+    if (!make_dense(w)) return false;
+    row_or(w->s, r, w->words);
     return true;
 }
 
 static row *walker_row(walker *w) {
-    return w->words != NULL ? row_intern(w->s, w->words) : row_intern_few(w->s, w->few, w->n_few);
+    if (w->words != NULL) return row_intern(w->s, w->words, w->near);
+    return w->base != NULL ? row_intern_more(w->s, w->base, w->few, w->n_few) : row_intern_few(w->s, w->few, w->n_few);
 }
 
 /* The rule is complete at node: its children are exits. */
@@ -162,39 +184,38 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     const trie_node *nodes = t->nodes;
     uint32_t depth = 0, i = node + 1;
-    set *at = from;
-    w->ends[0] = node + nodes[node].size;
-    if (byteset_empty(&at->allow)) return true;
+    place here = {from, node + nodes[node].size};
+    if (byteset_empty(&from->allow)) return true;
+    if (!has_path(w)) return false;
     for (;;) {
-        while (i == w->ends[depth]) {
+        while (i == here.end) {
             if (depth == 0) return true;
-            at = w->path[--depth];
+            here = w->path[--depth];
         }
-        uint32_t byte = nodes[i].byte;
-        if (!byteset_has(&at->allow, byte)) {
-            i += nodes[i].size;
+        uint32_t byte = nodes[i].byte, size = nodes[i].size;
+        if (!byteset_has(&here.at->allow, byte)) {
+            i += size;
             continue;
         }
-        set *next = set_step(w->u, at, byte);
+        set *next = set_step(w->u, here.at, byte);
         if (next == NULL) return false;
         int unsure = leave_unsure(w, next, i);
         if (unsure < 0) return false;
         if (unsure == 1) {
-            i += nodes[i].size;
+            i += size;
             continue;
         }
         if (!allow_node(w, t, i)) return false;
-        if (nodes[i].size > 1) {
+        if (size > 1) {
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
             if (!byteset_empty(&next->allow)) {
-                w->path[depth] = at;
-                w->ends[++depth] = i + nodes[i].size;
-                at = next;
+                w->path[depth++] = here;
+                here = (place){next, i + size};
                 i++;
                 continue;
             }
         }
-        i += nodes[i].size;
+        i += size;
     }
 }
 
@@ -205,8 +226,6 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
     if (node == 0 || !byteset_has(&from->allow, byte)) return true;
     set *next = set_step(w->u, from, byte);
     if (next == NULL) return false;
-    int unsure = leave_unsure(w, next, node);
-    if (unsure != 0) return unsure == 1;
     if (!allow_node(w, t, node)) return false;
     if (t->nodes[node].size == 1) return true;
     if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
@@ -214,40 +233,32 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
 }
 
 static bool walk_root(walker *w, set *from) {
-    for (uint32_t byte = 0; byte < 256; byte++)
-        if (!walk_first(w, from, byte)) return false;
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint64_t left = from->allow.w[i]; left != 0; left &= left - 1)
+            if (!walk_first(w, from, 64 * i + (uint32_t)__builtin_ctzll(left))) return false;
     return true;
 }
 
-/* As walk_root, for a set whose tokens of loop characters are settled already: along the loop in the
- * trie of tokens that leave it, and from the first other byte on like any walk. */
-static bool walk_leavers(walker *w, const leavers *l, set *from) {
+/* As walk_root, for a set in which all characters of JSON strings are allowed but may lead to different places: along
+ * them in the trie of tokens that have others, and from the first other byte on like any walk. */
+static bool walk_paths(walker *w, const leavers *l, set *from) {
     const trie *t = &w->s->vocab->ordinary;
-    set **path = w->path + w->depth, *at = from;
-    uint32_t *ends = w->ends + w->depth, depth = 0;
-    ends[0] = l->n;
-    for (uint32_t i = 0;;) {
-        while (i == ends[depth] && depth > 0) at = path[--depth];
-        if (i == ends[depth]) return true;
-        uint32_t byte = l->at[i].byte, size = l->at[i].size, node = l->at[i].node;
-        if (!byteset_has(&at->allow, byte)) {
+    if (!has_path(w)) return false;
+    place *path = w->path + w->depth, here = {from, l->n_paths};
+    for (uint32_t i = 0, depth = 0;;) {
+        while (i == here.end && depth > 0) here = path[--depth];
+        if (i == here.end) return true;
+        uint32_t byte = l->paths[i].byte, size = l->paths[i].size, node = l->paths[i].node;
+        if (!byteset_has(&here.at->allow, byte)) {
             i += size;
             continue;
         }
-        set *next = set_step(w->u, at, byte);
-        if (next == NULL) return false;
-        int unsure = leave_unsure(w, next, node);
-        if (unsure < 0) return false;
-        if (unsure == 1) {
-            i += size;
-            continue;
-        }
-        if (!allow_node(w, t, node)) return false;
+        set *next = set_step(w->u, here.at, byte);
+        if (next == NULL || !allow_node(w, t, node)) return false;
         if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
             if (size > 1 && !byteset_empty(&next->allow)) {
-                path[depth] = at;
-                ends[++depth] = i + size;
-                at = next;
+                path[depth++] = here;
+                here = (place){next, i + size};
                 i++;
                 continue;
             }
@@ -259,6 +270,62 @@ static bool walk_leavers(walker *w, const leavers *l, set *from) {
     }
 }
 
+/* Of n departures by chars, the first with so many. */
+static uint32_t first_with(const departure *at, uint32_t n, uint64_t chars) {
+    uint32_t lo = 0;
+    while (lo < n) {
+        uint32_t mid = (lo + n) / 2;
+        if (at[mid].chars < chars)
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    return lo;
+}
+
+/* Tokens that leave the loop after lo..hi of its characters, home being the set after these, by a byte it takes. */
+static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, uint64_t lo, uint64_t hi) {
+    const departure *tokens = e->at, *nodes = e->at + e->n_tokens;
+    set *next = set_step(w->u, home, byte);
+    if (next == NULL) return false;
+    for (uint32_t i = first_with(tokens, e->n_tokens, lo); i < e->n_tokens && tokens[i].chars <= hi; i++)
+        bit_set(w->words, tokens[i].at);
+    bool exits = w->want_exits && (next->flags & SET_EXITS) != 0;
+    if (!exits && byteset_empty(&next->allow)) return true;
+    for (uint32_t i = first_with(nodes, e->n_nodes, lo); i < e->n_nodes && nodes[i].chars <= hi; i++) {
+        if (exits && !add_exits(w, nodes[i].at)) return false;
+        if (!walk_subtree(w, nodes[i].at, next)) return false;
+    }
+    return true;
+}
+
+/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  most: so many characters
+ * there may be; then each of them counts. */
+static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, set *at) {
+    byteset leaving = {{~l->ascii.w[0], ~l->ascii.w[1], l->utf8 ? 0 : UINT64_MAX, l->utf8 ? 0 : UINT64_MAX}};
+    bool counted = most != UINT64_MAX;
+    for (uint32_t byte = 0; byte < 256; byte++)
+        if (byteset_has(&leaving, byte) && !walk_first(w, at, byte)) return false;
+    for (uint32_t i = 0; i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
+    uint32_t character = 0;
+    while (!byteset_has(&l->ascii, character)) character++;
+    uint64_t last = !counted ? 1 : most < w->s->reach ? most : w->s->reach;
+    set *home = at;
+    for (uint64_t k = 1; k <= last; k++) {
+        if (!stays || counted) {
+            if (!byteset_has(&home->allow, character)) return true;
+            home = set_step(w->u, home, character);
+            if (home == NULL) return false;
+        }
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            if (!byteset_has(&leaving, byte) || !byteset_has(&home->allow, byte)) continue;
+            const loop_exit *e = leavers_exit(w->s->vocab, l, byte);
+            if (e == NULL || !walk_exit(w, e, byte, home, k, counted ? k : UINT64_MAX)) return false;
+        }
+    }
+    return true;
+}
+
 /* The tokens of a loop in its own context: word operations, then the rest. */
 static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     const leavers *leaving = loop_leavers(w->s, l);
@@ -266,7 +333,7 @@ static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
     loop_tokens(w->s, leaving, most, w->words);
-    return walk_leavers(w, leaving, at);
+    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
 }
 
 static bool add_token_edges(walker *w, const state *st) {
@@ -357,26 +424,24 @@ static bool differing(const state *a, const state *b, byteset *out) {
     for (int k = 0; k < 2; k++)
         for (uint32_t e = 1; e < sides[k]->n_bytes; e++)
             if (edge[k][e].lo <= edge[k][e - 1].hi) return false;
-    for (uint32_t byte = 0; byte < 256; byte++) {
+    for (uint32_t byte = 0, last; byte < 256; byte = last + 1) {
         const state *to[2];
+        last = 255; /* up to here nothing changes */
         for (int k = 0; k < 2; k++) {
             const byte_edge *end = sides[k]->bytes + sides[k]->n_bytes;
             while (edge[k] < end && edge[k]->hi < byte) edge[k]++;
-            to[k] = edge[k] < end && edge[k]->lo <= byte ? edge[k]->to : NULL;
+            bool inside = edge[k] < end && edge[k]->lo <= byte;
+            to[k] = inside ? edge[k]->to : NULL;
+            uint32_t until = edge[k] == end ? 255 : inside ? edge[k]->hi : edge[k]->lo - 1u;
+            if (until < last) last = until;
         }
-        if (to[0] != to[1]) byteset_add_range(out, byte, byte);
+        if (to[0] != to[1]) byteset_add_range(out, byte, last);
     }
     return true;
 }
 
-static uint32_t byteset_size(const byteset *s) {
-    uint32_t n = 0;
-    for (int i = 0; i < 4; i++) n += (uint32_t)__builtin_popcountll(s->w[i]);
-    return n;
-}
-
 static const state *loop_nearby(const ste_vocab *v, const state *st, byteset *differ) {
-    const state *home = common_target(st);
+    const state *home = byteset_size(&st->allow) < 128 ? NULL : common_target(st);
     if (st->rule->kind != RULE_PLAIN || home == NULL || home == st || home->n_rules != 0 || common_target(home) != home)
         return NULL;
     for (uint32_t e = 0; e < home->n_tokens; e++) /* these can be told from what bytes allow */
@@ -450,6 +515,7 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
     local_part near;
     if (!local_of(w->u, (item){home, s->top, at->scan[0].reg}, w->want_exits, &near) || !make_dense(w)) return false;
     row_write(s, near.row, w->words);
+    w->near = near.row;
     for (uint32_t e = 0; e < home->n_tokens; e++) bit_clear(w->words, home->tokens[e].lo);
     near_frame *frames = store_alloc(s, w->depth * sizeof *frames);
     node_list again = {0};
@@ -476,18 +542,17 @@ static bool fill_nearby(set *at, const state *st, const state *home, const bytes
 }
 
 static bool fill_local(set *at, const state *st, walker *w) {
-    int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
-    if (total < 0) return false;
-    if (total == 1) return fill_loop(at, &w->s->json, UINT64_MAX, w);
     const loop *l = set_loop(w->u, at);
     if (l == NULL) return false;
-    byteset differ;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
     if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
+    byteset differ;
     const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
-    return walk_root(w, at);
+    int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
+    if (total < 0) return false;
+    return total == 1 ? fill_loop(at, &w->s->json, UINT64_MAX, w) : walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */
@@ -506,7 +571,8 @@ static bool local_of(use *u, item it, bool want_exits, local_part *out) {
     }
     atomic_fetch_add_explicit(&s->stats.local_misses, 1, memory_order_relaxed);
     walker w;
-    bool fine = walker_init(&w, u, want_exits) && fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
+    walker_init(&w, u, want_exits);
+    bool fine = fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
     if (fine && want_exits) fine = (out->exits = publish_exits(s, at, &w)) != NULL;
     row *r = fine ? walker_row(&w) : NULL;
     if (r != NULL) out->row = publish_row(s, at, r);
@@ -618,13 +684,6 @@ static bool fill(set *at, walker *w) {
     return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
 }
 
-static row *reference(store *s, row *r) {
-    pthread_mutex_lock(&s->grow);
-    r->references++;
-    pthread_mutex_unlock(&s->grow);
-    return r;
-}
-
 /* Row and exits of a whole set; the exits are those of the rule under top. */
 static bool part_of(use *u, set *at, bool want_exits, local_part *out) {
     out->row = atomic_load_explicit(&at->row, memory_order_acquire);
@@ -632,9 +691,10 @@ static bool part_of(use *u, set *at, bool want_exits, local_part *out) {
     if (out->row != NULL && (!want_exits || out->exits != NULL)) return true;
     walker w;
     row *r = NULL;
-    bool fine = walker_init(&w, u, want_exits) && fill(at, &w);
+    walker_init(&w, u, want_exits);
+    bool fine = fill(at, &w);
     if (fine && (want_exits || w.unsure.n != 0)) fine = (out->exits = publish_exits(u->s, at, &w)) != NULL;
-    if (fine) r = w.same != NULL ? reference(u->s, (row *)(uintptr_t)w.same) : walker_row(&w);
+    if (fine) r = w.same != NULL ? row_retain(u->s, w.same) : walker_row(&w);
     walker_free(&w);
     if (r != NULL) out->row = publish_row(u->s, at, r);
     return r != NULL;
@@ -700,8 +760,7 @@ static int compare_nodes(const void *a, const void *b) {
 static bool fill_again(set *at, const local_part *base, walker *w) {
     const trie_node *nodes = w->s->vocab->ordinary.nodes;
     recheck r = {.w = w};
-    bool fine = make_dense(w);
-    if (fine) row_write(w->s, base->row, w->words);
+    bool fine = allow_row(w, base->row) && make_dense(w);
     uint32_t unsure = base->exits == NULL ? 0 : base->exits->n_unsure;
     for (uint32_t k = 0; fine && k < unsure; k++) fine = add_recheck(&r, base->exits->nodes[base->exits->n + k]);
     fine = fine && add_conflicts(&r, at);
@@ -722,11 +781,11 @@ static row *row_within_element(use *u, set *at, set *canonical) {
     if ((at->flags & SET_TIGHT) == 0) {
         if (!part_of(u, canonical, false, &base)) return NULL;
         bool unsure = base.exits != NULL && base.exits->n_unsure != 0;
-        if (!unsure && (at->flags & SET_RIVALS) == 0) return publish_row(u->s, at, reference(u->s, (row *)(uintptr_t)base.row));
+        if (!unsure && (at->flags & SET_RIVALS) == 0) return publish_row(u->s, at, row_retain(u->s, base.row));
     }
     walker w;
-    if (walker_init(&w, u, false) && ((at->flags & SET_TIGHT) != 0 ? walk_root(&w, at) : fill_again(at, &base, &w)))
-        out = walker_row(&w);
+    walker_init(&w, u, false);
+    if ((at->flags & SET_TIGHT) != 0 ? walk_root(&w, at) : fill_again(at, &base, &w)) out = walker_row(&w);
     walker_free(&w);
     return out == NULL ? NULL : publish_row(u->s, at, out);
 }
@@ -745,11 +804,12 @@ row *mask_row(use *u, set *at) {
     if ((at->flags & SET_ELEMENTS) != 0) return row_within_element(u, at, canonical);
     if (canonical != at) {
         out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
-        return out == NULL ? NULL : publish_row(s, at, reference(s, out));
+        return out == NULL ? NULL : publish_row(s, at, row_retain(s, out));
     }
     walker w;
-    if (walker_init(&w, u, false) && fill(at, &w))
-        out = w.same != NULL ? reference(s, (row *)(uintptr_t)w.same) : walker_row(&w);
+    walker_init(&w, u, false);
+    if (fill(at, &w))
+        out = w.same != NULL ? row_retain(s, w.same) : walker_row(&w);
     walker_free(&w);
     return out == NULL ? NULL : publish_row(s, at, out);
 }

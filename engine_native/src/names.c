@@ -26,7 +26,7 @@ static uint64_t name_hash(const char *text, size_t n, int whitespace) {
 }
 
 static rule *lookup(const store *s, const char *text, size_t n, int whitespace, uint64_t hash) {
-    rule *r = s->rules.size == 0 ? NULL : s->rules.slots[hash & (s->rules.size - 1)];
+    rule *r = table_first(&s->rules, hash);
     for (; r != NULL; r = r->chain)
         if (r->hash == hash && r->kind == RULE_NAMED && r->name->n == n && r->name->whitespace == whitespace &&
             memcmp(r->name->text, text, n) == 0)
@@ -46,9 +46,7 @@ static rule *insert(store *s, const char *text, size_t n, int whitespace, uint64
     r->name->n = n;
     r->name->whitespace = whitespace;
     memcpy(r->name->text, text, n);
-    r->chain = s->rules.slots[hash & (s->rules.size - 1)];
-    s->rules.slots[hash & (s->rules.size - 1)] = r;
-    s->rules.count++;
+    table_add(&s->rules, r);
     return r;
 }
 
@@ -58,7 +56,14 @@ static rule *find(void *ctx, const char *text, size_t n, int whitespace) {
     rule *r = lookup(s, text, n, whitespace, name_hash(text, n, whitespace));
     if (r != NULL) r->pins++;
     pthread_mutex_unlock(&s->grow);
-    if (r != NULL) atomic_fetch_add_explicit(&s->stats.text_hits, 1, memory_order_relaxed);
+    if (r != NULL && text[0] != SHARED) atomic_fetch_add_explicit(&s->stats.text_hits, 1, memory_order_relaxed);
+    return r;
+}
+
+/* The same, under grow. */
+static rule *find_held(void *ctx, const char *text, size_t n, int whitespace) {
+    rule *r = lookup(ctx, text, n, whitespace, name_hash(text, n, whitespace));
+    if (r != NULL) r->pins++;
     return r;
 }
 
@@ -74,7 +79,9 @@ static rule *add(void *ctx, const char *text, size_t n, int whitespace) {
     return r;
 }
 
-names names_of(store *s) { return (names){s, find, add}; }
+static bool nullable(const rule *r) { return r->nullable; }
+
+names names_of(store *s) { return (names){s, find, add, nullable}; }
 
 void names_unpin(store *s, const builder *b) {
     if (b->pinned.n == 0) return;
@@ -87,18 +94,22 @@ void name_remember(store *s, const char *text, size_t n, int whitespace, rule *s
     uint64_t hash = name_hash(text, n, whitespace);
     if (lookup(s, text, n, whitespace, hash) != NULL) return;
     rule *r = insert(s, text, n, whitespace, hash); /* without memory it is not remembered */
-    if (r != NULL) r->repeated = stands_for;
+    if (r == NULL) return;
+    r->repeated = stands_for;
+    r->nullable = stands_for->nullable;
 }
 
 typedef struct build {
     work w;
     builder b;
+    names names;
 } build;
 
 /* Everything that can escape. */
 static rule *run(store *s, build *a, const name *of) {
     if (setjmp(a->w.out.env) != 0) return NULL;
     builder_init(&a->b, &a->w, s->vocab);
+    a->b.names = &a->names;
     schema_front(&a->b, of->text, of->n, of->whitespace);
     builder_finish(&a->b, STE_ERR_SCHEMA);
     return store_intern(s, &a->b);
@@ -106,9 +117,10 @@ static rule *run(store *s, build *a, const name *of) {
 
 bool name_build(use *u, rule *r) {
     store *s = u->s;
-    build a = {.w = {.limits = s->limits, .deadline = monotonic_seconds() + s->limits.compile_seconds}};
+    build a = {.names = {s, find_held, NULL, nullable}, .w = {.limits = s->limits, .deadline = monotonic_seconds() + s->limits.compile_seconds}};
     arena_init(&a.w.mem, &s->allocator, &a.w.out, s->limits.compile_bytes);
     r->repeated = run(s, &a, r->name);
+    for (uint32_t i = 0; i < a.b.pinned.n; i++) a.b.pinned.at[i]->pins--;
     arena_free(&a.w.mem);
     /* A text that may wait is small and sure to give a rule: what else could go wrong is a limit. */
     if (r->repeated == NULL) u->code = a.w.out.error.code == STE_ERR_NO_MEMORY ? STE_ERR_NO_MEMORY : STE_ERR_LIMIT;

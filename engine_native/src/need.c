@@ -56,17 +56,17 @@ static void forget_set(store *s, set_need *n) {
 
 /* Forget sets, and rules unless they are marked and wanted. */
 static void forget(store *s, measure *m, bool keep_marked) {
-    for (uint32_t i = 0; i < m->sets.size; i++) {
-        for (set_need *n = m->sets.slots[i]; n != NULL;) {
+    for (uint32_t i = 0; i < table_size(&m->sets); i++) {
+        for (set_need *n = *table_at(&m->sets, i); n != NULL;) {
             set_need *next = n->chain;
             forget_set(s, n);
             n = next;
         }
-        m->sets.slots[i] = NULL;
+        *table_at(&m->sets, i) = NULL;
     }
     m->sets.count = 0;
-    for (uint32_t i = 0; i < m->rules.size; i++)
-        for (rule_cost **at = (rule_cost **)(void *)&m->rules.slots[i]; *at != NULL;) {
+    for (uint32_t i = 0; i < table_size(&m->rules); i++)
+        for (rule_cost **at = (rule_cost **)(void *)table_at(&m->rules, i); *at != NULL;) {
             rule_cost *c = *at;
             if (keep_marked && c->rule->mark) {
                 at = &c->chain;
@@ -80,8 +80,8 @@ static void forget(store *s, measure *m, bool keep_marked) {
 
 static void measure_destroy(store *s, measure *m) {
     forget(s, m, false);
-    store_free(s, m->sets.slots, m->sets.size * sizeof(void *));
-    store_free(s, m->rules.slots, m->rules.size * sizeof(void *));
+    table_free(s, &m->sets);
+    table_free(s, &m->rules);
     pthread_mutex_destroy(&m->lock);
     store_free(s, m, measure_size(s));
 }
@@ -149,8 +149,7 @@ int measure_open(use *u, measure *m, rule *root) {
 /* ---- needs; all of these want the measure's lock ---- */
 
 set_need *need_find(const measure *m, const set *at) {
-    if (m->sets.size == 0) return NULL;
-    set_need *n = m->sets.slots[at->hash & (m->sets.size - 1)];
+    set_need *n = table_first(&m->sets, at->hash);
     while (n != NULL && n->at != at) n = n->chain;
     return n;
 }
@@ -247,9 +246,7 @@ static bool learn_set(store *s, measure *m, const set *at) {
         forget_set(s, n);
         return false;
     }
-    n->chain = m->sets.slots[n->hash & (m->sets.size - 1)];
-    m->sets.slots[n->hash & (m->sets.size - 1)] = n;
-    m->sets.count++;
+    table_add(&m->sets, n);
     if ((at->flags & SET_ACCEPTING) != 0) n->need = 0;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         const item *it = &at->scan[i];

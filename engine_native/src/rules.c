@@ -382,6 +382,7 @@ static void find_ahead(rule *r) {
 }
 
 void rule_free(store *s, rule *r) {
+    for (uint32_t i = 0; i < r->n_states; i++) classes_release(s, r->states[i].classes);
     uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
     if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
     store_free(s, r, r->memory);
@@ -406,10 +407,7 @@ static bool create(interner *in) {
         rule_fill(in, in->members.at[k], r);
         if (r->kind == RULE_DISTINCT) name_states(in, in->members.at[k], r);
         find_ahead(r);
-        void **slot = &in->s->rules.slots[r->hash & (in->s->rules.size - 1)];
-        r->chain = *slot;
-        *slot = r;
-        in->s->rules.count++;
+        table_add(&in->s->rules, r);
     }
     atomic_fetch_add_explicit(&in->s->stats.rule_misses, n, memory_order_relaxed);
     return true;
@@ -419,7 +417,7 @@ static bool intern_component(interner *in) {
     uint32_t n = in->members.n;
     const draft_rule *only = &in->b->rules.at[in->members.at[0]];
     if (only->kind == RULE_NAMED) {
-        in->nodes[in->members.at[0]].done = only->named;
+        in->nodes[in->members.at[0]].done = only->named->repeated != NULL ? only->named->repeated : only->named;
         return true;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -433,7 +431,7 @@ static bool intern_component(interner *in) {
         for (uint32_t k = 0; k < n; k++) in->nodes[in->members.at[k]].hash = in->nodes[in->members.at[k]].next_hash;
     }
     uint64_t hash = in->nodes[in->members.at[0]].hash;
-    rule *r = in->s->rules.size == 0 ? NULL : in->s->rules.slots[hash & (in->s->rules.size - 1)];
+    rule *r = table_first(&in->s->rules, hash);
     for (; r != NULL; r = r->chain)
         if (r->hash == hash && matches(in, r)) {
             atomic_fetch_add_explicit(&in->s->stats.rule_hits, n, memory_order_relaxed);

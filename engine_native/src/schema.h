@@ -77,9 +77,11 @@ struct schema_context {
     node_map negations; /* node -> what its negation is made of */
     fsm *hostname;
     struct schema_text *texts; /* patterns and formats by their text */
+    struct shared_format *formats; /* rules of strings of which only the format is said */
     struct schema_references *references; /* NULL until the first reference */
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
+    int layout;     /* of the JSON text (json_layout) */
     VEC(const json *) unions; /* what schema_any_of made */
 };
 

@@ -68,12 +68,17 @@ expr *conjunction_rule(schema_context *c, const literal_list *list) {
     for (conjunction_entry *e = *slot; e != NULL; e = e->chain)
         if (e->hash == hash && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
             return expr_rule(c->b, e->rule);
+    /* Any value at all: all grammars with this layout have the same rule for it. */
+    static const char any[] = {SHARED, 'a', 'n', 'y'};
+    expr *known = list->n == 0 ? expr_named(c->b, any, sizeof any, c->layout) : NULL;
     conjunction_entry *e = arena_alloc(mem, 1, sizeof *e);
-    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, rule_new(c->b), *slot};
+    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, known != NULL ? known->u.id : rule_new(c->b), *slot};
     *slot = e;
     c->n_entries++;
+    if (known != NULL) return known;
     vec_push(mem, &c->waiting, e);
-    return expr_rule(c->b, e->rule);
+    expr *made = expr_rule(c->b, e->rule);
+    return list->n == 0 ? expr_share(c->b, any, sizeof any, c->layout, made) : made;
 }
 
 /* ---- what the kinds share ---- */
@@ -223,6 +228,7 @@ schema_context *schema_context_new(builder *b, int layout) {
     c->b = b;
     c->space = json_whitespace(b, layout);
     c->any_order = layout_any_order(layout);
+    c->layout = layout;
     return c;
 }
 

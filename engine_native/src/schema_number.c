@@ -221,6 +221,13 @@ static bool few_numbers(schema_context *c, const schema_branch *branch, const bo
     return true;
 }
 
+static fsm *make_free_number(work *w, int form) {
+    bounds none = {0};
+    return number_automaton(w, &none.low, &none.high, (number_form)form);
+}
+
+static const shared_rule free_number = {"\1number", make_free_number, 0};
+
 expr *lower_number(schema_context *c, const schema_branch *branch) {
     work *w = c->b->w;
     bounds *b = arena_alloc(&w->mem, 1, sizeof *b);
@@ -232,7 +239,8 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
     bool plain = branch->n_fails > 0 || multiple_ofs > 0;
     uint32_t *rule = b->integer ? &c->integer : &c->number;
     bool free = !plain && !b->low.present && !b->high.present;
-    if (free && *rule != 0) return expr_rule(c->b, *rule - 1);
+    if (free && *rule == 0) *rule = expr_shared(c->b, &free_number, (int)form_of(c, b, NUMBER_ANY))->u.id + 1;
+    if (free) return expr_rule(c->b, *rule - 1);
     grid g;
     fsm *f;
     bool known = plain && common_grid(branch, b, &g);
@@ -253,7 +261,5 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
     for (uint32_t i = 0; i < branch->n_fails && f != NULL; i++) f = fsm_difference(f, own_numbers(c, branch->fails[i]));
     if (plain && f != NULL) f = fsm_reduce(f);
     if (f == NULL) return expr_never(c->b);
-    uint32_t made = rule_of(c->b, expr_fsm(c->b, f));
-    if (free) *rule = made + 1;
-    return expr_rule(c->b, made);
+    return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
 }

@@ -344,8 +344,8 @@ static expr *quoted(schema_context *c, expr *body) {
     return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
 }
 
-static expr *shared(schema_context *c, uint32_t *rule, fsm *(*make)(work *w)) {
-    if (*rule == 0) *rule = rule_of(c->b, expr_fsm(c->b, make(c->b->w))) + 1;
+static expr *shared(schema_context *c, uint32_t *rule, const shared_rule *what) {
+    if (*rule == 0) *rule = expr_shared(c->b, what, 0)->u.id + 1;
     return expr_rule(c->b, *rule - 1);
 }
 
@@ -389,6 +389,46 @@ static bool only_regex(schema_context *c, const schema_branch *branch, uint32_t 
     return found && branch->n_fails == 0 && min <= 1 && max == REPEAT_INFINITE;
 }
 
+typedef struct shared_format {
+    const format *what;
+    expr *rule;
+    struct shared_format *next;
+} shared_format;
+
+/* The only thing said about the string: its format.  NULL: something else is. */
+static const json *only_format(schema_context *c, const schema_branch *branch) {
+    const json *found = NULL;
+    for (uint32_t i = 0; i < branch->n_holds; i++) {
+        const json *node = branch->holds[i], *named = json_get(node, "format");
+        if (json_get(node, "pattern") != NULL || schema_get(c, node, "const") != NULL || json_get(node, "enum") != NULL) return NULL;
+        if (named == NULL || format_find(named->u.text) == NULL) continue;
+        if (found != NULL) return NULL;
+        found = named;
+    }
+    return branch->n_fails == 0 ? found : NULL;
+}
+
+/* All grammars have the same rule for it. */
+static expr *format_rule(schema_context *c, const json *at) {
+    builder *b = c->b;
+    const format *what = format_find(at->u.text);
+    for (shared_format *f = c->formats; f != NULL; f = f->next)
+        if (f->what == what) return f->rule;
+    size_t n = strlen(what->name) + 1;
+    char *name = arena_alloc(&b->w->mem, n + 1, 1);
+    name[0] = SHARED;
+    memcpy(name + 1, what->name, n);
+    shared_format *f = arena_alloc(&b->w->mem, 1, sizeof *f);
+    expr *known = expr_named(b, name, n, 0);
+    if (known == NULL) {
+        fsm *texts = fsm_reduce(schema_format(c, at));
+        known = expr_share(b, name, n, 0, quoted(c, expr_fsm(b, json_spelled_automaton(b, texts))));
+    }
+    *f = (shared_format){what, known, c->formats};
+    c->formats = f;
+    return known;
+}
+
 /* A negated node that says only one bound of the length is the opposite bound. */
 static bool opposite_bound(schema_context *c, const json *node, uint32_t *min, uint32_t *max) {
     const json *low = json_get(node, "minLength"), *high = json_get(node, "maxLength"), *named = json_get(node, "format");
@@ -419,10 +459,12 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
     schema_branch left = without_opposites(c, whole, &min, &max), *branch = &left;
     if (min > max || min == REPEAT_INFINITE) return expr_never(b);
     if (only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
+    const json *only = min == 0 && max == REPEAT_INFINITE ? only_format(c, branch) : NULL;
+    if (only != NULL) return format_rule(c, only);
     text_set s = branch_texts(c, branch);
     if (s.any) {
-        if (min == 0 && max == REPEAT_INFINITE) return shared(c, &c->string, json_string_automaton);
-        return quoted(c, expr_repeat(b, shared(c, &c->character, json_char_automaton), min, max));
+        if (min == 0 && max == REPEAT_INFINITE) return shared(c, &c->string, &json_string);
+        return quoted(c, expr_repeat(b, shared(c, &c->character, &json_character), min, max));
     }
     s.f = s.f == NULL ? NULL : fsm_reduce(s.f);
     if (s.f == NULL) return expr_never(b);

@@ -413,18 +413,27 @@ static bool is_tight(const store *s, const rule *r, uint64_t reg) { return !seen
 /* Flags of a set with this item within an element. */
 static uint32_t inside_flags(const store *s, const item *it) {
     const progress *p = progress_of(it);
-    uint32_t flags = SET_ELEMENTS | SET_INSIDE | SET_REGISTERS | (p->at->flags & (SET_RIVALS | SET_TIGHT));
+    uint32_t flags = SET_ELEMENTS | SET_INSIDE | SET_REGISTERS | (p->at->flags & (SET_RIVALS | SET_TIGHT | SET_UNREMEMBERED));
     if (p->n_rivals != 0) flags |= SET_RIVALS;
     if (p->kind == YOUNG) flags |= SET_YOUNG;
+    if (p->kind == READ) flags |= SET_UNREMEMBERED;
     if (p->kind == READ && is_tight(s, p->of, p->seen)) flags |= SET_TIGHT;
     return flags;
+}
+
+/* Are there bytes that are alike?  Not where an element's text is known. */
+static bool remembers(const item *scan, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (scan[i].state->inside && (progress_of(&scan[i])->kind == READ || (progress_of(&scan[i])->at->flags & SET_UNREMEMBERED) != 0))
+            return false;
+    return true;
 }
 
 #define SET_IDENTITY (SET_ACCEPTING | SET_EXITS | SET_UNSURE)  /* flags that items and waiters do not tell */
 #define SET_INHERITED (SET_REGISTERS | SET_OPEN | SET_ELEMENTS | SET_TIGHT)   /* flags that origins pass on */
 
-static size_t set_size(uint32_t n_scan, uint32_t n_waiters) {
-    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter);
+static size_t set_size(uint32_t n_scan, uint32_t n_waiters, const byte_classes *c) {
+    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter) + (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
 }
 
 /* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
@@ -446,19 +455,26 @@ static set *closure_intern(store *s) {
     if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
     if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
     if (!table_reserve(s, &s->sets)) return NULL;
-    for (set *o = s->sets.slots[hash & (s->sets.size - 1)]; o != NULL; o = o->chain)
+    for (set *o = table_first(&s->sets, hash); o != NULL; o = o->chain)
         if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
             (o->flags & SET_IDENTITY) == (c->flags & SET_IDENTITY) &&
             (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
             (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
             return o;
 
-    set *out = store_alloc(s, set_size(n_scan, c->n_waiters));
-    if (out == NULL) return NULL;
+    byte_classes *classes = n_scan == 0 ? NULL : remembers(c->scan, n_scan) ? classes_of(s, c->scan, n_scan) : classes_of_none(s);
+    if (n_scan != 0 && classes == NULL) return NULL;
+    set *out = store_alloc(s, set_size(n_scan, c->n_waiters, classes));
+    if (out == NULL) {
+        classes_release(s, classes);
+        return NULL;
+    }
+    out->classes = classes;
     out->hash = hash;
     out->n_scan = n_scan;
     out->n_waiters = c->n_waiters;
     out->flags = c->flags;
+    out->edges = (_Atomic(set *) *)(void *)(set_waiters(out) + c->n_waiters);
     if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
     if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
     for (uint32_t i = 0; i < n_scan; i++) {
@@ -477,9 +493,7 @@ static set *closure_intern(store *s) {
             out->flags |= SET_REGISTERS | SET_ELEMENTS | (is_tight(s, w->target->rule, w->reg) ? SET_TIGHT : 0);
         if (w->origin != NULL) out->flags |= w->origin->flags & SET_INHERITED;
     }
-    out->chain = s->sets.slots[hash & (s->sets.size - 1)];
-    s->sets.slots[hash & (s->sets.size - 1)] = out;
-    s->sets.count++;
+    table_add(&s->sets, out);
     return out;
 }
 
@@ -519,24 +533,22 @@ static set *closure_run(store *s) {
 
 /* Progresses are counted where they stand. */
 size_t set_bytes(const set *at) {
-    size_t n = set_size(at->n_scan, at->n_waiters);
+    size_t n = set_size(at->n_scan, at->n_waiters, at->classes);
     for (uint32_t i = 0; (at->flags & SET_INSIDE) != 0 && i < at->n_scan; i++)
         if (at->scan[i].state->inside) n += progress_bytes(progress_of(&at->scan[i]));
     return n;
 }
 
 void set_destroy(store *s, set *at) {
-    for (int i = 0; i < 16; i++) {
-        edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
-        if (b != NULL) store_free(s, b, sizeof *b);
-    }
     row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     if (r != NULL) row_release(s, r);
     exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
     if (e != NULL) store_free(s, e, exit_list_size(e));
     loop *l = atomic_load_explicit(&at->loop, memory_order_relaxed);
     if (l != NULL) store_free(s, l, sizeof *l);
-    store_free(s, at, set_size(at->n_scan, at->n_waiters));
+    size_t size = set_size(at->n_scan, at->n_waiters, at->classes);
+    classes_release(s, at->classes);
+    store_free(s, at, size);
 }
 
 static set *set_at_start(use *u, rule *r, set *origin) {
@@ -615,16 +627,11 @@ static set *step_with(use *u, byte_step step) {
     set *from = step.from;
     uint32_t byte = step.byte;
     pthread_mutex_lock(&s->grow);
-    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_relaxed);
-    set *out = block == NULL ? NULL : atomic_load_explicit(&block->to[byte & 15], memory_order_relaxed);
+    _Atomic(set *) *edge = &from->edges[from->classes->of[byte]];
+    set *out = atomic_load_explicit(edge, memory_order_relaxed);
     if (out != NULL) goto done; /* another thread was faster */
-    if (block == NULL) {
-        block = store_alloc(s, sizeof *block);
-        if (block == NULL) goto done;
-        atomic_store_explicit(&from->edges[byte >> 4], block, memory_order_release);
-    }
     out = run_kernel(u, byte_kernel, &step);
-    if (out != NULL) atomic_store_explicit(&block->to[byte & 15], out, memory_order_release);
+    if (out != NULL && (from->flags & SET_UNREMEMBERED) == 0) atomic_store_explicit(edge, out, memory_order_release);
 done:
     pthread_mutex_unlock(&s->grow);
     return out;

@@ -19,6 +19,12 @@ void *store_alloc(store *s, size_t size) {
     return p;
 }
 
+void *store_take(store *s, size_t size) {
+    void *p = s->allocator.resize(s->allocator.ctx, NULL, 0, size == 0 ? 1 : size);
+    if (p != NULL) atomic_fetch_add_explicit(&s->bytes, size, memory_order_relaxed);
+    return p;
+}
+
 void store_free(store *s, void *p, size_t size) {
     if (p == NULL) return;
     mem_free(&s->allocator, p, 1, size);
@@ -28,25 +34,26 @@ void store_free(store *s, void *p, size_t size) {
 static void destroy(store *s) {
     ste_vocab *vocab = s->vocab;
     measures_free(s);
-    for (uint32_t i = 0; i < s->sets.size; i++)
-        for (set *at = s->sets.slots[i]; at != NULL;) {
+    for (uint32_t i = 0; i < table_size(&s->sets); i++)
+        for (set *at = *table_at(&s->sets, i); at != NULL;) {
             set *next = at->chain;
             set_destroy(s, at);
             at = next;
         }
     if (s->bottom != NULL) set_destroy(s, s->bottom);
     if (s->top != NULL) set_destroy(s, s->top);
-    for (uint32_t i = 0; i < s->rules.size; i++)
-        for (rule *r = s->rules.slots[i]; r != NULL;) {
+    for (uint32_t i = 0; i < table_size(&s->rules); i++)
+        for (rule *r = *table_at(&s->rules, i); r != NULL;) {
             rule *next = r->chain;
             rule_free(s, r);
             r = next;
         }
     distinct_sweep(s);
-    store_free(s, s->progresses.slots, s->progresses.size * sizeof(void *));
-    store_free(s, s->sets.slots, s->sets.size * sizeof(void *));
-    store_free(s, s->rules.slots, s->rules.size * sizeof(void *));
-    store_free(s, s->rows.slots, s->rows.size * sizeof(void *));
+    table_free(s, &s->progresses);
+    table_free(s, &s->sets);
+    table_free(s, &s->rules);
+    table_free(s, &s->rows);
+    table_free(s, &s->classes);
     closure_free(s, s->closure);
     pthread_mutex_destroy(&s->grow);
     pthread_rwlock_destroy(&s->gate);
@@ -130,8 +137,8 @@ static void mark(store *s) {
     mark_set(s->bottom, &sets);
     mark_set(s->top, &sets);
     for (ste_grammar *g = s->grammars; g != NULL; g = g->next) mark_rules(g->root, &rules);
-    for (uint32_t i = 0; i < s->rules.size; i++)
-        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+    for (uint32_t i = 0; i < table_size(&s->rules); i++)
+        for (rule *r = *table_at(&s->rules, i); r != NULL; r = r->chain)
             if (r->pins != 0) mark_rules(r, &rules);
     for (ste_matcher *m = s->matchers; m != NULL; m = m->next)
         for (uint32_t i = 0; i < m->n_steps; i++) mark_set(m->steps[i], &sets);
@@ -149,8 +156,8 @@ static void mark(store *s) {
         mark_rules(r->repeated, &rules);
         for (uint32_t i = 0; i < r->n_rules; i++) mark_rules(r->rules[i].rule, &rules);
     }
-    for (uint32_t i = 0; i < s->rules.size; i++)
-        for (rule *r = s->rules.slots[i]; r != NULL; r = r->chain)
+    for (uint32_t i = 0; i < table_size(&s->rules); i++)
+        for (rule *r = *table_at(&s->rules, i); r != NULL; r = r->chain)
             if (r->kind == RULE_NAMED && r->repeated != NULL && r->repeated->mark) r->mark = true;
 }
 
@@ -158,12 +165,9 @@ static void mark(store *s) {
 static void prune_set(store *s, set *at, bool everything) {
     atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->unbounded, NULL, memory_order_relaxed);
-    for (int i = 0; i < 16; i++) {
-        edge_block *b = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
-        for (int k = 0; b != NULL && k < 16; k++) {
-            set *to = atomic_load_explicit(&b->to[k], memory_order_relaxed);
-            if (to != NULL && !to->mark) atomic_store_explicit(&b->to[k], NULL, memory_order_relaxed);
-        }
+    for (uint32_t i = 0; at->classes != NULL && i < at->classes->n; i++) {
+        set *to = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
+        if (to != NULL && !to->mark) atomic_store_explicit(&at->edges[i], NULL, memory_order_relaxed);
     }
     row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     if (everything && r != NULL) {
@@ -181,8 +185,8 @@ static uint64_t local_bytes(const store *s, const set *at) {
 static void keep_local_parts(store *s) {
     uint32_t epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
     uint64_t kept = 0;
-    for (uint32_t i = 0; i < s->sets.size; i++)
-        for (set *at = s->sets.slots[i]; at != NULL; at = at->chain) {
+    for (uint32_t i = 0; i < table_size(&s->sets); i++)
+        for (set *at = *table_at(&s->sets, i); at != NULL; at = at->chain) {
             uint32_t used = atomic_load_explicit(&at->used, memory_order_relaxed);
             if (at->mark || used == 0 || epoch - used > 1) continue;
             if (!at->scan[0].state->rule->mark) continue;
@@ -208,13 +212,13 @@ void store_collect(store *s, collect_when how) {
     measures_collect(s, everything);
     if (!everything) keep_local_parts(s);
     atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
-    for (uint32_t i = 0; i < s->sets.size; i++)
-        for (set *at = s->sets.slots[i]; at != NULL; at = at->chain)
+    for (uint32_t i = 0; i < table_size(&s->sets); i++)
+        for (set *at = *table_at(&s->sets, i); at != NULL; at = at->chain)
             if (at->mark) prune_set(s, at, everything);
     prune_set(s, s->bottom, everything);
     prune_set(s, s->top, everything);
-    for (uint32_t i = 0; i < s->sets.size; i++)
-        for (set **at = (set **)(void *)&s->sets.slots[i]; *at != NULL;) {
+    for (uint32_t i = 0; i < table_size(&s->sets); i++)
+        for (set **at = (set **)(void *)table_at(&s->sets, i); *at != NULL;) {
             set *here = *at;
             if (here->mark) {
                 here->mark = false;
@@ -227,8 +231,8 @@ void store_collect(store *s, collect_when how) {
         }
     s->bottom->mark = s->top->mark = false;
     distinct_sweep(s);
-    for (uint32_t i = 0; i < s->rules.size; i++)
-        for (rule **at = (rule **)(void *)&s->rules.slots[i]; *at != NULL;) {
+    for (uint32_t i = 0; i < table_size(&s->rules); i++)
+        for (rule **at = (rule **)(void *)table_at(&s->rules, i); *at != NULL;) {
             rule *here = *at;
             if (here->mark) {
                 here->mark = false;

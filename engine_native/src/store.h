@@ -54,6 +54,21 @@ typedef struct measure measure; /* budget.h */
 typedef struct progress progress; /* distinct.h */
 typedef struct seen seen;
 
+/* Kinds of bytes, numbered from 0; those that are refused are n (modulo 256; classes.c). */
+typedef struct byte_classes {
+    uint64_t hash;
+    struct byte_classes *chain;
+    uint32_t references;
+    uint32_t n, n_runs;
+    uint8_t of[256];
+    uint8_t last[]; /* byte of each run of one class */
+} byte_classes;
+
+typedef struct class_pair {
+    const byte_classes *a, *b;
+    byte_classes *both;
+} class_pair;
+
 typedef struct byte_edge {
     state *to;
     uint8_t lo, hi;
@@ -89,6 +104,7 @@ struct state {
     bool inside;   /* of a distinct rule: within an element; the register is a progress (distinct.h) */
     bool follows;  /* ... after an element */
     byteset allow;
+    byte_classes *classes; /* NULL until a set asks for them; under grow */
 };
 
 struct rule {
@@ -159,15 +175,12 @@ typedef struct waiter {
 #define SET_RIVALS 64u   /* ... and has rivals */
 #define SET_YOUNG 128u   /* ... or is a young one */
 #define SET_UNSURE 256u  /* a young element has just been completed */
+#define SET_UNREMEMBERED 2048u /* ... whose text tells every byte from the others: steps from here are not remembered */
 #define SET_TIGHT 512u   /* a distinct rule's elements may run out of values soon */
 
 /* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
 #define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
 #define COUNT_OPEN UINT64_MAX       /* and it may not end */
-
-typedef struct edge_block {
-    _Atomic(set *) to[16];
-} edge_block;
 
 /* The trie nodes one byte after the rule under top is complete, by that byte (mask.c). */
 typedef struct exit_list {
@@ -198,8 +211,9 @@ struct set {
     _Atomic(loop *) loop;
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
     _Atomic(set *) unbounded; /* the set without the bounds of its one counter; itself if it has none */
-    _Atomic(edge_block *) edges[16];
-    item scan[]; /* waiters follow */
+    byte_classes *classes; /* NULL: it takes no byte */
+    _Atomic(set *) *edges; /* the set after a byte, by its class */
+    item scan[];           /* waiters and edges follow */
 };
 
 static inline waiter *set_waiters(const set *s) {
@@ -209,16 +223,31 @@ static inline waiter *set_waiters(const set *s) {
 struct row {
     uint64_t hash;
     row *chain;
+    row *base;     /* NULL, or the row from which this one differs in the tokens `at` */
     uint32_t references;
     uint32_t n;    /* tokens in `at`, rising; UINT32_MAX: `at` is all words of the mask */
     uint32_t at[];
 };
 
-/* Pointers hashed by their target's `hash`, chained through `chain`. */
+/* Entries by hash; each begins like table_entry (table.c). */
+typedef struct table_entry {
+    uint64_t hash;
+    struct table_entry *chain;
+} table_entry;
+
 typedef struct table {
-    void **slots;
-    uint32_t size, count;
+    void ***segments; /* n_segments, each NULL or of TABLE_SEGMENT slots */
+    uint32_t n_segments, base, split, count;
 } table;
+#define TABLE_SEGMENT 256
+
+static inline uint32_t table_size(const table *t) { return t->base + t->split; }
+static inline void **table_at(const table *t, uint32_t i) { return &t->segments[i / TABLE_SEGMENT][i % TABLE_SEGMENT]; }
+static inline void **table_slot(const table *t, uint64_t hash) { /* of a table that is not empty */
+    uint32_t i = (uint32_t)hash & (2 * t->base - 1);
+    return table_at(t, i < table_size(t) ? i : i - t->base);
+}
+static inline void *table_first(const table *t, uint64_t hash) { return t->base == 0 ? NULL : *table_slot(t, hash); }
 
 typedef struct store_stats {
     _Atomic uint64_t text_hits, text_misses, rule_hits, rule_misses, row_hits, row_misses, local_hits, local_misses, evictions;
@@ -232,7 +261,7 @@ struct store {
     _Atomic uint32_t references;
     pthread_rwlock_t gate;
     pthread_mutex_t grow;
-    table rules, sets, rows, progresses;
+    table rules, sets, rows, classes, progresses;
     seen *seens;               /* all of them */
     _Atomic uint64_t bytes;
     uint64_t budget;
@@ -246,6 +275,8 @@ struct store {
     measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
+    class_pair pairs[256];     /* by hash; under grow */
+    bool pairs_known;          /* no partition has gone since they were remembered */
     loop json;                 /* the plain characters of JSON strings */
 };
 
@@ -260,7 +291,8 @@ store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits);
 store *store_retain(store *s);
 void store_release(store *s);
 
-void *store_alloc(store *s, size_t size); /* counted; NULL when out of memory */
+void *store_alloc(store *s, size_t size); /* zeroed and counted; NULL when out of memory */
+void *store_take(store *s, size_t size);  /* the same, but not zeroed */
 void store_free(store *s, void *p, size_t size);
 
 /* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
@@ -287,15 +319,11 @@ set *set_initial(use *u, rule *root);
 set *set_beginning(use *u, rule *r);
 /* The set of one item by itself, under top. */
 set *set_local(use *u, const state *state, uint64_t reg);
-/* The set after one byte; from->allow has it. */
+/* The set after one byte that from->allow has. */
 set *set_step_slow(use *u, set *from, uint32_t byte);
 static inline set *set_step(use *u, set *from, uint32_t byte) {
-    edge_block *block = atomic_load_explicit(&from->edges[byte >> 4], memory_order_acquire);
-    if (block != NULL) {
-        set *to = atomic_load_explicit(&block->to[byte & 15], memory_order_acquire);
-        if (to != NULL) return to;
-    }
-    return set_step_slow(u, from, byte);
+    set *to = atomic_load_explicit(&from->edges[from->classes->of[byte]], memory_order_acquire);
+    return to != NULL ? to : set_step_slow(u, from, byte);
 }
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
@@ -316,15 +344,26 @@ size_t set_bytes(const set *at);
 
 /* row.c */
 #define ROW_FEW 256
-uint32_t row_few(const store *s); /* most tokens of a row that is a list; at most ROW_FEW */
-/* Both take no lock and give the caller a reference.  _few sorts the tokens, at most row_few of them. */
-row *row_intern(store *s, const uint32_t *words);
+uint32_t row_few(const store *s); /* most tokens of a row that is a list, or changes; at most ROW_FEW */
+/* These take no lock and give the caller a reference; NULL when out of memory.  near: NULL, or a row that may differ
+ * little.  _few and _more sort the tokens, at most row_few of them; _more: those of r, which is no list, and these,
+ * which r has not. */
+row *row_intern(store *s, const uint32_t *words, const row *near);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
+row *row_intern_more(store *s, const row *r, uint32_t *tokens, uint32_t n);
+row *row_retain(store *s, const row *r);
 size_t row_bytes(const store *s, const row *r);
-bool row_is_few(const row *r);
+bool row_is_few(const row *r); /* a list */
+bool row_has(const row *r, uint32_t token);
 void row_write(const store *s, const row *r, uint32_t *words);
 void row_or(const store *s, const row *r, uint32_t *words);
 void row_release(store *s, row *r);               /* under grow or the gate's write side */
+
+/* classes.c: the kinds of bytes to n > 0 scan items, for the caller to release; NULL when out of memory.  Under grow. */
+byte_classes *classes_of(store *s, const item *scan, uint32_t n);
+/* For a set that remembers no steps: one class, whose step is never there. */
+byte_classes *classes_of_none(store *s);
+void classes_release(store *s, byte_classes *c);
 
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
@@ -351,6 +390,9 @@ static inline bool store_full(store *s) {
 }
 
 /* table.c */
-bool table_reserve(store *s, table *t); /* room for one more; false when out of memory */
+bool table_reserve(store *s, table *t); /* before an entry is added; false when out of memory */
+void table_add(table *t, void *entry);
+void table_remove(table *t, const void *entry); /* nothing happens if it is not there */
+void table_free(store *s, table *t);
 
 #endif

@@ -11,6 +11,15 @@ uint32_t utf8_encode(uint32_t cp, uint8_t *out);
 /* Decode one code point at s; returns its length, 0 if it is not valid UTF-8. */
 uint32_t utf8_decode(const uint8_t *s, size_t n, uint32_t *cp);
 
+/* Sequences that begin alike: a first byte of first..last, a second of lo..hi, then `left` - 1 of 80..BF (RFC 3629, section 4). */
+typedef struct utf8_form {
+    uint8_t first, last, lo, hi, left;
+} utf8_form;
+#define UTF8_FORMS 8
+extern const utf8_form utf8_forms[UTF8_FORMS];
+/* The form that a first byte begins; NULL if it begins none. */
+const utf8_form *utf8_form_of(uint32_t byte);
+
 /* One product of byte ranges: every sequence b[0] in lo[0]..hi[0], ... is valid. */
 typedef struct utf8_span {
     uint32_t length;

@@ -31,21 +31,37 @@ typedef struct token_index {
 uint64_t byte_class(uint32_t byte);
 #define CLASS_NOT_WHOLE (UINT64_C(1) << 63) /* a token ends below that is not valid UTF-8 */
 
-/* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
+/* A token, or a trie node that has children, with so many characters of a loop before its last byte. */
+typedef struct departure {
+    uint32_t at;
+    uint32_t chars;
+} departure;
+
+/* Those with a last byte that is the first one not on the loop, and at least one character before it: n_tokens
+ * tokens by chars, then n_nodes nodes by chars. */
+typedef struct loop_exit {
+    uint32_t n_tokens, n_nodes;
+    departure at[];
+} loop_exit;
+
+/* A node of the paths that leave a loop, in pre-order. */
 typedef struct leaver {
     uint32_t size : 24; /* of the subtree here */
     uint32_t byte : 8;
     uint32_t node;      /* in the token trie */
 } leaver;
 
+/* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
 typedef struct leavers leavers;
 struct leavers {
     leavers *next;
     byteset ascii; /* the loop: these, and if utf8 everything beyond ASCII */
     bool utf8;
     uint32_t *staying; /* row of the tokens of loop characters only */
-    uint32_t n;
-    leaver at[];
+    departure *cut;    /* tokens of loop characters and the beginning of one, by chars */
+    leaver *paths;     /* of the characters of JSON strings only */
+    uint32_t n_cut, n_paths;
+    _Atomic(loop_exit *) exits[256]; /* by the byte; each is found when it is first asked for */
 };
 
 struct ste_vocab {
@@ -67,6 +83,8 @@ struct ste_vocab {
 ste_vocab *vocab_retain(ste_vocab *v);
 /* Kept with the vocabulary; NULL when out of memory or when there are too many. */
 const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8);
+/* The tokens that leave the loop by a byte that is not on it; NULL when out of memory. */
+const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byte);
 /* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
 uint64_t leavers_classes(const byteset *ascii, bool utf8);
 void leavers_free(ste_vocab *v);

@@ -289,20 +289,18 @@ static bool is_local(const run *r, const set *at) {
 
 static void look_at_sets(run *r) {
     series items = {.name = "set_items"}, waiters = {.name = "set_waiters"};
-    uint64_t local = 0, loops = 0, bytes = 0, edges = 0, blocks = 0, exits = 0, rows = 0, same = 0;
-    for (uint32_t i = 0; i < r->s->sets.size; i++)
-        for (set *at = r->s->sets.slots[i]; at != NULL; at = at->chain) {
+    uint64_t local = 0, loops = 0, bytes = 0, edges = 0, kinds = 0, exits = 0, rows = 0, same = 0;
+    for (uint32_t i = 0; i < table_size(&r->s->sets); i++)
+        for (set *at = *table_at(&r->s->sets, i); at != NULL; at = at->chain) {
             bool alone = is_local(r, at);
             local += alone;
             bytes += set_bytes(at);
-            for (int k = 0; k < 16; k++) {
-                edge_block *b = atomic_load(&at->edges[k]);
-                blocks += b != NULL;
-                for (int j = 0; b != NULL && j < 16; j++) {
-                    edges += b->to[j] != NULL;
-                    same += b->to[j] == at;
-                }
+            for (uint32_t k = 0; at->classes != NULL && k < at->classes->n; k++) {
+                const set *to = atomic_load(&at->edges[k]);
+                edges += to != NULL;
+                same += to == at;
             }
+            if (at->classes != NULL) kinds += at->classes->n;
             exit_list *e = atomic_load(&at->exits);
             if (e != NULL) exits += sizeof *e + e->n * sizeof *e->nodes;
             loop *l = atomic_load(&at->loop);
@@ -321,15 +319,17 @@ static void look_at_sets(run *r) {
     count("edges", edges);
     count("edges_to_itself", same);
     count("bytes_sets", bytes);
-    count("bytes_edges", blocks * sizeof(edge_block));
+    count("byte_classes", r->s->classes.count);
+    count("kinds_of_bytes", kinds);
+    count("bytes_edges", kinds * sizeof(set *));
     count("bytes_exits", exits);
 }
 
 static void look_at_rows(run *r) {
     uint64_t few = 0, few_bytes = 0, dense_bytes = 0;
     series sizes = {.name = "row_list_tokens"};
-    for (uint32_t i = 0; i < r->s->rows.size; i++)
-        for (struct row *at = r->s->rows.slots[i]; at != NULL; at = at->chain) {
+    for (uint32_t i = 0; i < table_size(&r->s->rows); i++)
+        for (struct row *at = *table_at(&r->s->rows, i); at != NULL; at = at->chain) {
             *(row_is_few(at) ? &few_bytes : &dense_bytes) += row_bytes(r->s, at);
             few += row_is_few(at);
             if (row_is_few(at)) add(&sizes, at->n);
@@ -344,8 +344,8 @@ static void look_at_rows(run *r) {
 static void look_at_rules(run *r) {
     series states = {.name = "rule_states"};
     uint64_t bytes = 0, named = 0, built = 0, repeats = 0;
-    for (uint32_t i = 0; i < r->s->rules.size; i++)
-        for (rule *at = r->s->rules.slots[i]; at != NULL; at = at->chain) {
+    for (uint32_t i = 0; i < table_size(&r->s->rules); i++)
+        for (rule *at = *table_at(&r->s->rules, i); at != NULL; at = at->chain) {
             bytes += at->memory;
             named += at->kind == RULE_NAMED;
             built += at->kind == RULE_NAMED && at->repeated != NULL;
@@ -375,7 +375,7 @@ static void look_at_stats(run *r) {
     const ste_vocab *v = r->w->vocab;
     count("vocab_tokens", v->n_tokens);
     count("trie_nodes", v->ordinary.n_nodes);
-    for (const leavers *l = atomic_load(&v->leavers); l != NULL; l = l->next) count("leavers_nodes", l->n);
+    for (const leavers *l = atomic_load(&v->leavers); l != NULL; l = l->next) count("leavers", (uint64_t)l->n_cut + l->n_tokens + l->n_nodes + l->n_paths);
 }
 
 /* No matcher is left: rules of live grammars stay, and the local parts that fit half the budget. */
@@ -488,8 +488,7 @@ static void print_set(show *w, uint32_t i) {
         printf("\n");
     }
     for (int b = 0; b < 256; b++) {
-        edge_block *block = atomic_load(&at->edges[b >> 4]);
-        const set *to = block == NULL ? NULL : atomic_load(&block->to[b & 15]);
+        const set *to = byteset_has(&at->allow, (uint32_t)b) ? atomic_load(&at->edges[at->classes->of[b]]) : NULL;
         if (to == NULL) continue;
         printf("  %c -> ", b);
         print_origin(w, to);
@@ -553,8 +552,8 @@ static void show_grammar(const char *ebnf, const char *text, char **words, uint3
     }
     for (uint32_t i = 0; i < w.n_sets; i++) print_set(&w, i);
     for (uint32_t i = 0; i < w.n_rules; i++) print_rule(&w, i);
-    for (uint32_t i = 0; i < w.s->sets.size; i++)
-        for (set *at = w.s->sets.slots[i]; at != NULL; at = at->chain) {
+    for (uint32_t i = 0; i < table_size(&w.s->sets); i++)
+        for (set *at = *table_at(&w.s->sets, i); at != NULL; at = at->chain) {
             const struct row *known = atomic_load(&at->row);
             if (at->n_scan != 1 || at->scan[0].origin != w.s->top || known == NULL) continue;
             printf("alone   ");
