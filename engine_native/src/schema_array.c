@@ -6,7 +6,9 @@
  *   index    items so far, up to the last number that matters
  *   count    per `contains`: items that satisfied it, up to the last that matters
  *   done     per negated node: has one of the ways to fail it come true?
- *   seen     under uniqueItems: which of finitely many values have come
+ *   seen     under uniqueItems: which of a few listed values have come
+ *
+ * Unique items of more values are a rule of their own kind, alone (lower_distinct).
  *
  * An item that may or may not satisfy a schema is offered in both versions; where
  * the exact count matters, the second version is the schema's negation. */
