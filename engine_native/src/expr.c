@@ -205,6 +205,25 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     return e;
 }
 
+/* As a rule of its own: the edges of its automaton are separators and elements, told apart by their rules. */
+expr *expr_distinct(builder *b, const distinct_list *list) {
+    expr *element = list->element->kind == EXPR_RULE ? list->element : expr_rule(b, rule_of(b, list->element));
+    expr *open = expr_rule(b, rule_of(b, list->open)), *shut = expr_rule(b, rule_of(b, list->shut));
+    expr *separator = expr_rule(b, rule_of(b, list->separator)), *close = expr_rule(b, rule_of(b, list->close));
+    expr *more = expr_repeat(b, expr_pair(b, separator, element), 0, REPEAT_INFINITE);
+    expr *inner = expr_sequence(b, (expr *[]){element, more, close}, 3);
+    if (list->min == 0) inner = expr_choice(b, (expr *[]){inner, shut}, 2);
+    uint32_t r = rule_of(b, expr_pair(b, open, inner));
+    draft_rule *rule = &b->rules.at[r];
+    rule->kind = RULE_DISTINCT;
+    rule->min = list->min;
+    rule->max = list->max;
+    rule->repeated = element->u.id;
+    rule->values = list->values;
+    rule->place = list->place;
+    return expr_rule(b, r);
+}
+
 expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi) {
     expr *e = expr_new(b, EXPR_TOKEN, 1);
     e->u.tokens.lo = lo;
@@ -509,11 +528,23 @@ static void settle(builder *b, references *r, bool nullable) {
     }
 }
 
+/* Where fewer elements than min could be all there are, the parser could get stuck. */
+static void check_values(builder *b, draft_rule *r) {
+    if (r->values == 0 || r->values < r->max) {
+        uint32_t least = rule_values(b, r->repeated);
+        if (least > r->values) r->values = least;
+    }
+    if (r->values < r->min)
+        json_escape(b->w, r->place, STE_ERR_UNSUPPORTED,
+                    "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
+}
+
 void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
-        if (rule->kind != RULE_PLAIN) continue;
+        if (rule->kind != RULE_PLAIN && rule->kind != RULE_DISTINCT) continue;
         assert(rule->body != NULL);
+        if (rule->kind == RULE_DISTINCT) rule->repeated = aliased(b, rule->repeated);
         if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
             rule->automaton = rule->body->u.automaton;
             continue;
@@ -546,4 +577,6 @@ void builder_finish(builder *b, int code) {
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }
+    for (uint32_t i = 0; i < b->rules.n; i++)
+        if (b->rules.at[i].kind == RULE_DISTINCT && b->rules.at[i].productive) check_values(b, &b->rules.at[i]);
 }

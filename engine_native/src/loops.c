@@ -149,6 +149,22 @@ const loop *set_loop(use *u, set *at) {
     return known;
 }
 
+#define LONGEST_ESCAPE 6
+
+int set_is_endless(use *u, set *at) {
+    for (int ahead = 0; ahead <= LONGEST_ESCAPE; ahead++) {
+        const loop *l = set_loop(u, at);
+        if (l == NULL) return -1;
+        if (l->is_loop) return 1;
+        uint32_t byte = 0;
+        while (byte < 256 && !byteset_has(&at->allow, byte)) byte++;
+        if (byte == 256) return 0;
+        at = set_step(u, at, byte);
+        if (at == NULL) return -1;
+    }
+    return 0;
+}
+
 const leavers *loop_leavers(store *s, const loop *l) { return vocab_leavers(s->vocab, &l->ascii, l->utf8); }
 
 void loop_tokens(const store *s, const leavers *l, uint64_t most, uint32_t *words) {

@@ -14,10 +14,17 @@
  * Where a set is a loop (loops.c) most tokens are settled by word operations and
  * the walk keeps to the subtrees that hold the others.
  *
+ * Within elements of distinct rules (distinct.h) the canonical set gives a row
+ * that is right but for nodes where a token repeats a value, or might; there
+ * the tokens are stepped one by one from the set itself.
+ *
  * The walk goes through the trie in pre-order and skips every subtree whose
  * first byte the set at hand refuses.  Cost: a copy when the set's row is known;
  * else one OR per item plus the nodes visited after exits; and, once per rule
  * state and process, the nodes visited for its local part. */
+#include <stdlib.h>
+
+#include "distinct.h"
 #include "meter.h"
 
 typedef struct node_list {
@@ -54,6 +61,7 @@ typedef struct walker {
     const row *near;                         /* NULL, or a row that may differ little from words */
     const row *same;                         /* or: the row is this one */
     node_list exits;
+    node_list unsure; /* nodes below and at which a canonical set does not know enough */
     place *path;     /* at each depth of walk_subtree, then as many for walk_paths; NULL until one of them runs */
     uint32_t depth;  /* deepest */
     bool want_exits;
@@ -66,7 +74,7 @@ static void walker_init(walker *w, use *u, bool want_exits) {
     w->n_few = 0;
     w->most_few = row_few(s);
     w->words = NULL;
-    w->exits = (node_list){0};
+    w->exits = w->unsure = (node_list){0};
     w->base = w->near = w->same = NULL;
     w->depth = s->vocab->ordinary.max_length + 2;
     w->want_exits = want_exits;
@@ -81,6 +89,7 @@ static bool has_path(walker *w) {
 static void walker_free(walker *w) {
     store_free(w->s, w->path, 2 * w->depth * sizeof *w->path);
     node_list_free(w->s, &w->exits);
+    node_list_free(w->s, &w->unsure);
     store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
 }
 
@@ -149,6 +158,28 @@ static bool add_exits(walker *w, uint32_t node) {
     return true;
 }
 
+/* Has a young element come to where an earlier one's value matters?  It has not before its first byte, nor in the
+ * middle of a string with room for all values.  1, 0, or negative: failed. */
+static int element_is_unsure(use *u, const set *at) {
+    if ((at->flags & SET_UNSURE) != 0) return 1;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        if (!at->scan[i].state->inside) continue;
+        const progress *p = progress_of(&at->scan[i]);
+        const progress *start = atomic_load_explicit(&p->of->start, memory_order_acquire);
+        if (p->kind != YOUNG || p->at == start->at) continue;
+        int endless = set_is_endless(u, p->at);
+        if (endless != 1) return endless < 0 ? endless : 1;
+    }
+    return 0;
+}
+
+/* Whether the tokens at and below a node are left for later; negative: failed. */
+static int leave_unsure(walker *w, const set *at, uint32_t node) {
+    if ((at->flags & (SET_YOUNG | SET_UNSURE)) == 0) return 0;
+    int unsure = element_is_unsure(w->u, at);
+    return unsure == 1 && !node_list_add(w->s, &w->unsure, node) ? -1 : unsure;
+}
+
 /* Allow every token below node (not at it) whose bytes can follow `from`. */
 static bool walk_subtree(walker *w, uint32_t node, set *from) {
     const trie *t = &w->s->vocab->ordinary;
@@ -169,6 +200,12 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
         }
         set *next = set_step(w->u, here.at, byte);
         if (next == NULL) return false;
+        int unsure = leave_unsure(w, next, i);
+        if (unsure < 0) return false;
+        if (unsure == 1) {
+            i += size;
+            continue;
+        }
         if (!allow_node(w, t, i, next)) return false;
         if (size > 1) {
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
@@ -351,11 +388,13 @@ static row *publish_row(store *s, set *at, row *r) {
 }
 
 static exit_list *publish_exits(store *s, set *at, const walker *w) {
-    exit_list *e = store_alloc(s, sizeof *e + w->exits.n * sizeof *e->nodes);
+    exit_list *e = store_alloc(s, sizeof *e + ((size_t)w->exits.n + w->unsure.n) * sizeof *e->nodes);
     if (e == NULL) return NULL;
     const trie_node *nodes = s->vocab->ordinary.nodes;
     uint32_t first[257] = {0};
     e->n = w->exits.n;
+    e->n_unsure = w->unsure.n;
+    if (e->n_unsure != 0) memcpy(e->nodes + e->n, w->unsure.at, e->n_unsure * sizeof *e->nodes);
     for (uint32_t i = 0; i < e->n; i++) first[nodes[w->exits.at[i]].byte + 1]++;
     for (uint32_t b = 0; b < 256; b++) first[b + 1] += first[b];
     for (uint32_t i = 0; i < e->n; i++) e->nodes[first[nodes[w->exits.at[i]].byte]++] = w->exits.at[i];
@@ -364,7 +403,7 @@ static exit_list *publish_exits(store *s, set *at, const walker *w) {
     if (other == NULL) atomic_store_explicit(&at->exits, e, memory_order_release);
     pthread_mutex_unlock(&s->grow);
     if (other == NULL) return e;
-    store_free(s, e, sizeof *e + e->n * sizeof *e->nodes);
+    store_free(s, e, exit_list_size(e));
     return other;
 }
 
@@ -588,13 +627,31 @@ static bool walk_exits(walker *w, const exit_list *exits, set *after) {
         if (e == exits->n || t->nodes[exits->nodes[e]].byte != byte) continue;
         set *next = set_step(w->u, after, byte);
         if (next == NULL) return false;
+        bool complete = w->want_exits && (next->flags & SET_EXITS) != 0;
         for (; e < exits->n && t->nodes[exits->nodes[e]].byte == byte; e++) {
             uint32_t node = exits->nodes[e];
-            if (!allow_node(w, t, node, next)) return false;
+            int unsure = leave_unsure(w, next, node);
+            if (unsure < 0) return false;
+            if (unsure == 1) continue;
+            if (!allow_node(w, t, node, next) || (complete && !add_exits(w, node))) return false;
             if (t->nodes[node].size > 1 && !walk_subtree(w, node, next)) return false;
         }
     }
     return true;
+}
+
+static bool part_of(use *u, set *at, bool want_exits, local_part *out);
+
+/* What the element's rule allows by itself, and from its exits on what may follow the element. */
+static bool fill_element(const item *it, walker *w) {
+    local_part part;
+    progress *p = progress_of(it);
+    if (!part_of(w->u, p->at, true, &part) || !allow_row(w, part.row)) return false;
+    for (uint32_t k = 0; k < part.exits->n_unsure; k++)
+        if (!node_list_add(w->s, &w->unsure, part.exits->nodes[part.exits->n + k])) return false;
+    if (part.exits->n == 0) return true;
+    set *after = set_after_element(w->u, it, seen_from_count(seen_count(p->seen) + 1));
+    return after != NULL && walk_exits(w, part.exits, after);
 }
 
 static bool fill_items(set *at, walker *w) {
@@ -602,6 +659,10 @@ static bool fill_items(set *at, walker *w) {
     for (uint32_t i = 0; i < at->n_scan; i++) {
         const item *it = &at->scan[i];
         local_part part;
+        if (it->state->inside) {
+            if (!fill_element(it, w)) return false;
+            continue;
+        }
         if (!local_of(w->u, *it, it->origin != s->bottom, &part)) return false;
         bool whole = it->origin == s->bottom || part.exits->n == 0;
         if (whole && at->n_scan == 1) {
@@ -612,6 +673,8 @@ static bool fill_items(set *at, walker *w) {
         if (whole) continue;
         set *after = set_after(w->u, at, it->origin, it->state->rule);
         if (after == NULL) return false;
+        for (uint32_t k = 0; w->want_exits && (after->flags & SET_EXITS) != 0 && k < part.exits->n; k++)
+            if (!node_list_add(s, &w->exits, part.exits->nodes[k])) return false;
         if (!walk_exits(w, part.exits, after)) return false;
     }
     return true;
@@ -648,6 +711,7 @@ static int keeps_need(use *u, set *at, const item *metered, const loop *l) {
 
 /* A loop in this context whose items are none by themselves: a repeated rule; or are, but may end anywhere. */
 static bool fill(set *at, walker *w) {
+    if ((at->flags & SET_INSIDE) != 0) return fill_items(at, w);
     uint64_t most;
     const waiter *counter;
     const item *metered = NULL;
@@ -656,7 +720,7 @@ static bool fill(set *at, walker *w) {
     if (unbounded == NULL) return false;
     const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
-    bool direct = l->is_loop;
+    bool direct = l->is_loop && !(w->want_exits && l->exits);
     if (unbounded != at && most == UINT64_MAX) most--; /* without an upper bound, but each character counts */
     if (direct && metered != NULL && most < UINT64_MAX - 1) {
         int kept = keeps_need(w->u, unbounded, metered, l);
@@ -680,6 +744,112 @@ static bool fill(set *at, walker *w) {
     return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
 }
 
+/* Row and exits of a whole set; the exits are those of the rule under top. */
+static bool part_of(use *u, set *at, bool want_exits, local_part *out) {
+    out->row = atomic_load_explicit(&at->row, memory_order_acquire);
+    out->exits = atomic_load_explicit(&at->exits, memory_order_acquire);
+    if (out->row != NULL && (!want_exits || out->exits != NULL)) return true;
+    walker w;
+    row *r = NULL;
+    walker_init(&w, u, want_exits);
+    bool fine = fill(at, &w);
+    if (fine && (want_exits || w.unsure.n != 0)) fine = (out->exits = publish_exits(u->s, at, &w)) != NULL;
+    if (fine) r = w.same != NULL ? row_retain(u->s, w.same) : walker_row(&w);
+    walker_free(&w);
+    if (r != NULL) out->row = publish_row(u->s, at, r);
+    return r != NULL;
+}
+
+/* ---- sets within elements ---- */
+
+typedef struct recheck {
+    walker *w;
+    node_list nodes;
+} recheck;
+
+static bool add_recheck(void *ctx, uint32_t node) {
+    recheck *r = ctx;
+    return node_list_add(r->w->s, &r->nodes, node);
+}
+
+/* Where rivals rule out what the canonical set allows. */
+static bool add_conflicts(recheck *r, const set *at) {
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        if (!at->scan[i].state->inside) continue;
+        const progress *p = progress_of(&at->scan[i]);
+        if (p->n_rivals != 0 && !element_conflicts(r->w->u, p, add_recheck, r)) return false;
+        if ((p->at->flags & SET_RIVALS) != 0 && !add_conflicts(r, p->at)) return false;
+    }
+    return true;
+}
+
+/* The set after the bytes of a trie node; NULL with code 0: refused. */
+static set *step_to_node(walker *w, set *at, uint32_t node, int *code) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    *code = 0;
+    for (uint32_t i = 0, child = 1; at != NULL && i != node;) {
+        if (node >= child + nodes[child].size) {
+            child += nodes[child].size;
+            continue;
+        }
+        if (!byteset_has(&at->allow, nodes[child].byte)) return NULL;
+        at = set_step(w->u, at, nodes[child].byte);
+        if (at == NULL) *code = -1;
+        i = child++;
+    }
+    return at;
+}
+
+static bool step_again(walker *w, set *from, uint32_t node) {
+    const trie *t = &w->s->vocab->ordinary;
+    for (uint32_t i = node; i < node + t->nodes[node].size; i++)
+        for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+            bit_clear(w->words, token);
+    int code;
+    set *at = step_to_node(w, from, node, &code);
+    if (at == NULL) return code == 0;
+    return allow_node(w, t, node, at) && walk_subtree(w, node, at);
+}
+
+static int compare_nodes(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The row of a set, given that of its canonical one. */
+static bool fill_again(set *at, const local_part *base, walker *w) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    recheck r = {.w = w};
+    bool fine = allow_row(w, base->row) && make_dense(w);
+    uint32_t unsure = base->exits == NULL ? 0 : base->exits->n_unsure;
+    for (uint32_t k = 0; fine && k < unsure; k++) fine = add_recheck(&r, base->exits->nodes[base->exits->n + k]);
+    fine = fine && add_conflicts(&r, at);
+    if (r.nodes.n > 1) qsort(r.nodes.at, r.nodes.n, sizeof *r.nodes.at, compare_nodes);
+    for (uint32_t k = 0, end = 0; fine && k < r.nodes.n; k++) {
+        uint32_t node = r.nodes.at[k];
+        if (node < end) continue; /* in the subtree of one before */
+        end = node + nodes[node].size;
+        fine = step_again(w, at, node);
+    }
+    node_list_free(w->s, &r.nodes);
+    return fine;
+}
+
+static row *row_within_element(use *u, set *at, set *canonical) {
+    row *out = NULL;
+    local_part base;
+    if ((at->flags & SET_TIGHT) == 0) {
+        if (!part_of(u, canonical, false, &base)) return NULL;
+        bool unsure = base.exits != NULL && base.exits->n_unsure != 0;
+        if (!unsure && (at->flags & SET_RIVALS) == 0) return publish_row(u->s, at, row_retain(u->s, base.row));
+    }
+    walker w;
+    walker_init(&w, u, false);
+    if ((at->flags & SET_TIGHT) != 0 ? walk_root(&w, at) : fill_again(at, &base, &w)) out = walker_row(&w);
+    walker_free(&w);
+    return out == NULL ? NULL : publish_row(u->s, at, out);
+}
+
 row *mask_row(use *u, set *at) {
     store *s = u->s;
     row *known = atomic_load_explicit(&at->row, memory_order_acquire);
@@ -691,6 +861,7 @@ row *mask_row(use *u, set *at) {
     set *canonical = set_canonical(u, at);
     if (canonical == NULL) return NULL;
     row *out = NULL;
+    if ((at->flags & SET_ELEMENTS) != 0) return row_within_element(u, at, canonical);
     if (canonical != at) {
         out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
         return out == NULL ? NULL : publish_row(s, at, row_retain(s, out));

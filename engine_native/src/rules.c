@@ -176,6 +176,7 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
     if (r->kind == RULE_REPEAT)
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
+    if (r->kind == RULE_DISTINCT) h = hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->values);
     h = hash_mix(hash_mix(h, fsm_size(f)), r->required);
     h = hash_bytes(f->final.at, fsm_size(f), h);
     for (uint32_t e = 0; e < f->edges.n; e++) {
@@ -221,9 +222,11 @@ static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     if (d->kind == RULE_REPEAT)
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
-    if (fsm_size(f) != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
+    bool distinct = d->kind == RULE_DISTINCT;
+    if (distinct && (d->min != r->min || d->max != r->max || d->values != r->values)) return false;
+    if (fsm_size(f) + distinct != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
     if (d->required != r->required) return false;
-    for (uint32_t s = 0; s < r->n_states; s++) {
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
         const state *st = &r->states[s];
         if ((f->final.at[s] != 0) != st->final) return false;
         if (f->first[s + 1] - f->first[s] != st->n_bytes + st->n_rules + st->n_tokens + st->n_onces) return false;
@@ -271,8 +274,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     const draft_rule *d = &in->b->rules.at[i];
     const fsm *f = in->nodes[i].automaton;
     uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0;
-    if (d->kind == RULE_PLAIN) {
-        n_states = fsm_size(f);
+    if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) {
+        n_states = fsm_size(f) + (d->kind == RULE_DISTINCT); /* and the state within an element */
         for (uint32_t e = 0; e < f->edges.n; e++) {
             n_rules += sym_is_rule(f->edges.at[e].lo);
             n_tokens += sym_is_token(f->edges.at[e].lo);
@@ -321,7 +324,7 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
     }
     const fsm *f = in->nodes[i].automaton;
     uint32_t nb = 0, nr = 0, nt = 0, no = 0;
-    for (uint32_t s = 0; s < r->n_states; s++) {
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
         state *st = &r->states[s];
         st->bytes = r->bytes + nb;
         st->rules = r->rules + nr;
@@ -346,6 +349,21 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
                 byteset_add_range(&st->allow, g.lo, g.hi);
             }
         }
+    }
+}
+
+/* Which states of a distinct rule are which. */
+static void name_states(interner *in, uint32_t i, rule *r) {
+    state *inside = &r->states[r->n_states - 1];
+    inside->inside = true;
+    r->inside = inside;
+    r->values = in->b->rules.at[i].values;
+    r->repeated = in->nodes[in->b->rules.at[i].repeated].done; /* NULL: an element matches nothing */
+    for (uint32_t e = 0; e < r->n_rules; e++) {
+        if (r->rules[e].rule != r->repeated) continue;
+        assert(r->after == NULL || r->after == r->rules[e].to); /* minimal: what follows is the same */
+        r->rules[e].to->follows = true;
+        r->after = r->rules[e].to;
     }
 }
 
@@ -419,6 +437,7 @@ static bool create(interner *in) {
     for (uint32_t k = 0; k < n; k++) {
         rule *r = in->nodes[in->members.at[k]].done;
         rule_fill(in, in->members.at[k], r);
+        if (r->kind == RULE_DISTINCT) name_states(in, in->members.at[k], r);
         find_ahead(r);
         find_need(r);
         table_add(&in->s->rules, r);
@@ -437,7 +456,7 @@ static bool intern_component(interner *in) {
     for (uint32_t k = 0; k < n; k++) {
         node *at = &in->nodes[in->members.at[k]];
         const draft_rule *d = &in->b->rules.at[in->members.at[k]];
-        if (d->kind == RULE_PLAIN) at->automaton = renumber(in, d->automaton);
+        if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) at->automaton = renumber(in, d->automaton);
     }
     uint32_t rounds = n == 1 ? 1 : n < 8 ? n + 1 : 9;
     for (uint32_t round = 0; round < rounds; round++) {

@@ -46,6 +46,12 @@ static const struct {
      "{\"type\":\"integer\"}\nlist{p}: p (\",\" p)*\nT: /[a-z]+/ & ~/x+/\n",
      "ab 12 x, x a ", 0},
     {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0},
+    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"array\"],\"uniqueItems\":true},\"uniqueItems\":true}",
+     "[\"abc\",\"ab\",[1,12],[1", 0},
+    {STE_KIND_JSON_SCHEMA,
+     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"}},\"additionalProperties\":false},"
+     "\"uniqueItems\":true}",
+     "[{},{\"a\":true},{\"a\":f", 0},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };

@@ -131,3 +131,53 @@ def test_mask_on_real_vocabulary_equals_acceptance_of_every_token(tokenizer: str
                 assert matcher.can_terminate()
                 break
             assert matcher.accept_token(int(rng.choice(allowed)))
+
+
+_UNIQUE = {
+    "strings": (
+        {"type": "string"},
+        ('["', '["the", "a', '["the", "', '["the","is","th', '["\\n", "a", "', '["a",', '["a"'),
+    ),
+    "short strings": ({"type": "string", "minLength": 1, "maxLength": 3}, ('["a", "ab", "a', '["a","')),
+    "words": ({"type": "string", "pattern": "^(any|the|[0-9]+)$"}, ('["', '["any", "', '["the", "any', '["12", "1')),
+    "numbers": ({"type": "number"}, ("[", "[1, 12, ", "[1,12,1", "[10, 1", "[0.5,0")),
+    "listed": (
+        {"enum": [f"{a}{b}" for a in ("re", "un", "") for b in range(9)]},
+        ('["', '["re1", "', '["un1","re2","u'),
+    ),
+    "few": (
+        {"type": "object", "properties": {"a": {"type": "boolean"}}, "additionalProperties": False},
+        ("[{}, ", '[{"a":'),
+    ),
+    "objects": (
+        {"type": "object", "properties": {"name": {"type": "string"}, "n": {"type": "integer"}}},
+        ('[{"name": "a"}, {"name": "a"', '[{"name": "a", "n": 1}, {"name": "a', '[{"name": "a"},{}', "[{},{"),
+    ),
+    "anything": (True, ("[", '[{"a": 1}, [], "a", ', '[[], [1], ["a"', '[{"a": [1]}, {"a": [1]', "[true, ")),
+    "arrays": (
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        ('[["a"], ["a"', '[["a"],["a","', "[[]"),
+    ),
+}
+"""Items, and beginnings of arrays of them."""
+
+
+@pytest.mark.parametrize("tokenizer", ["qwen3", "llama2"])
+@pytest.mark.parametrize("items", _UNIQUE)
+def test_mask_among_unique_items_on_real_vocabulary_equals_acceptance_of_every_token(
+    tokenizer: str, items: str
+) -> None:
+    compiler = _compiler(tokenizer)
+    size = compiler.vocabulary.vocab_size
+    row = np.zeros((size + 31) // 32, dtype=np.int32)
+    schema, beginnings = _UNIQUE[items]
+    grammar = compiler.compile_json_schema({"type": "array", "items": schema, "uniqueItems": True})
+    for beginning in beginnings:
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(beginning.encode())
+
+        matcher.fill_bitmask(row)
+
+        mask = np.unpackbits(row.view(np.uint8), bitorder="little")[:size].astype(bool)
+        truth = np.fromiter((matcher.validate_tokens((t,)) for t in range(size)), dtype=bool, count=size)
+        assert np.nonzero(mask != truth)[0].tolist() == [], beginning
