@@ -10,8 +10,8 @@
 Semantics are the engine's; here is the shape, plus the bounds that need no engine. What a whole tag means (a
 tag whose begin has no trigger, content that can never end) is checked where it is compiled.
 
-Source of the language: the structural-tag documentation of xgrammar 0.2.9. Deliberate difference: an unknown
-field is an error.
+Source of the language: the structural-tag documentation of xgrammar 0.2.9. `docs/STRUCTURAL_TAGS.md` describes
+it, with our differences; one of them is that an unknown field is an error.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
@@ -33,6 +35,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic import Tag as PydanticTag
 from pydantic_core import PydanticCustomError, PydanticSerializationError
 
 UNBOUNDED = -1
@@ -54,15 +57,26 @@ def _schema(value: Any) -> Any:
     return value
 
 
+def _begin(value: Any) -> Any:
+    if isinstance(value, (str, dict, BaseModel)):
+        return value
+    raise PydanticCustomError("begin", "must be a string or a token")
+
+
 def _end(value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, (str, dict, BaseModel)):
         return value
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
         return tuple(value)
-    raise PydanticCustomError("end", "must be a string or a non-empty array of strings")
+    raise PydanticCustomError("end", "must be a string, a token or a non-empty array of strings")
+
+
+def _which_end(value: Any) -> str:
+    return "token" if isinstance(value, (dict, BaseModel)) else "text" if isinstance(value, str) else "texts"
 
 
 NonEmpty = Annotated[StrictStr, Field(min_length=1)]
+Count = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 Schema = Annotated[dict[str, Any] | bool, BeforeValidator(_schema)]
 """A JSON Schema. The dict is not copied: do not change it after the node is made."""
 
@@ -93,13 +107,41 @@ class ConstString(_Format):
     value: StrictStr
 
 
+Style: TypeAlias = Literal[
+    "json",
+    "qwen_xml",
+    "minimax_xml",
+    "minimax_m3_xml",
+    "deepseek_xml",
+    "deepseek_v4_1_xml",
+    "glm_xml",
+    "cohere_xml",
+    "kimi_k3_xml",
+    "gemma",
+]
+"""How a value is written: JSON, or as a model family writes the arguments of a call."""
+
+
 class JsonSchema(_Format):
-    """A JSON value that satisfies `json_schema`."""
+    """A value that satisfies `json_schema`."""
 
     type: Literal["json_schema"] = "json_schema"
     json_schema: Schema
+    style: Style = "json"
     any_order: StrictBool = False
     """Object keys in any order instead of the declared one."""
+    max_whitespace_cnt: Annotated[StrictInt, Field(ge=1, le=63)] | None = None
+    """The most white space between two parts of the value."""
+    excludes: tuple[NonEmpty, ...] = ()
+    """Must not occur in a string or a key, as they are written."""
+
+
+class Grammar(_Format):
+    """What the rule `root` (of Lark: `start`) of a grammar matches."""
+
+    type: Literal["grammar"] = "grammar"
+    grammar: NonEmpty
+    syntax: Literal["ebnf", "lark"] = "ebnf"
 
 
 class Regex(_Format):
@@ -114,9 +156,18 @@ class AnyText(_Format):
 
     type: Literal["any_text"] = "any_text"
     excludes: tuple[NonEmpty, ...] = ()
+    max_tokens: Count | None = None
+    """The most tokens that have a byte in it."""
+    max_chars: Count | None = None
 
 
-TokenName: TypeAlias = Annotated[StrictInt, Field(ge=0)] | NonEmpty
+def _token_name(value: Any) -> Any:
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise PydanticCustomError("token", "a token must be an id or a text that is not empty")
+
+
+TokenName: TypeAlias = Annotated[int | str, BeforeValidator(_token_name)]
 """A token by its id or its text."""
 
 
@@ -139,7 +190,7 @@ class AnyTokens(_Format):
 
     type: Literal["any_tokens"] = "any_tokens"
     exclude_tokens: tuple[TokenName, ...] = ()
-    max_tokens: Annotated[StrictInt, Field(ge=0)] | None = None
+    max_tokens: Count | None = None
 
 
 class Sequence(_Format):
@@ -194,13 +245,27 @@ class Repeat(_Format):
         return self
 
 
+Begin: TypeAlias = Annotated[
+    Annotated[StrictStr, PydanticTag("text")] | Annotated[Token, PydanticTag("token")],
+    Discriminator(_which_end),
+    BeforeValidator(_begin),
+]
+End: TypeAlias = Annotated[
+    Annotated[StrictStr, PydanticTag("text")]
+    | Annotated[tuple[StrictStr, ...], PydanticTag("texts")]
+    | Annotated[Token, PydanticTag("token")],
+    Discriminator(_which_end),
+    BeforeValidator(_end),
+]
+
+
 class Tag(_Format):
     """`begin`, `content`, `end`; a list of ends is a choice."""
 
     type: Literal["tag"] = "tag"
-    begin: StrictStr
+    begin: Begin
     content: Node
-    end: Annotated[str | tuple[str, ...], BeforeValidator(_end)]
+    end: End
 
 
 class TriggeredTags(_Format):
@@ -226,10 +291,41 @@ class TagsWithSeparator(_Format):
     stop_after_first: StrictBool = False
 
 
+class Dispatch(_Format):
+    """Free text; once a pattern is complete, its format must follow."""
+
+    type: Literal["dispatch"] = "dispatch"
+    rules: tuple[tuple[NonEmpty, Node], ...] = Field(min_length=1)
+    loop: StrictBool = True
+    """After a format comes text again; else the end."""
+    excludes: tuple[NonEmpty, ...] = ()
+
+
+class TokenTriggeredTags(_Format):
+    """Free tokens; a trigger token begins one of the tags."""
+
+    type: Literal["token_triggered_tags"] = "token_triggered_tags"
+    trigger_tokens: tuple[TokenName, ...] = Field(min_length=1)
+    tags: tuple[Tag, ...] = Field(min_length=1)
+    exclude_tokens: tuple[TokenName, ...] = ()
+    at_least_one: StrictBool = False
+    stop_after_first: StrictBool = False
+
+
+class TokenDispatch(_Format):
+    """Free tokens; after a token of a rule its format must follow."""
+
+    type: Literal["token_dispatch"] = "token_dispatch"
+    rules: tuple[tuple[TokenName, Node], ...] = Field(min_length=1)
+    loop: StrictBool = True
+    exclude_tokens: tuple[TokenName, ...] = ()
+
+
 Node = Annotated[
     ConstString
     | JsonSchema
     | Regex
+    | Grammar
     | AnyText
     | Token
     | ExcludeToken
@@ -242,7 +338,10 @@ Node = Annotated[
     | Repeat
     | Tag
     | TriggeredTags
-    | TagsWithSeparator,
+    | TagsWithSeparator
+    | Dispatch
+    | TokenTriggeredTags
+    | TokenDispatch,
     Field(discriminator="type"),
 ]
 
@@ -282,24 +381,33 @@ class StructuralTag(_Node):
             raise InvalidTagError(f"not JSON: {error.msg} at character {error.pos}", "") from error
 
 
+def _schema_or_text(value: Any) -> Any:
+    if not isinstance(value, str):
+        return _schema(value)
+    try:
+        return _schema(json.loads(value))
+    except json.JSONDecodeError as error:
+        raise PydanticCustomError("json_schema", "not the text of a JSON Schema") from error
+
+
 class _LegacyItem(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     begin: StrictStr
-    schema_: Schema = Field(alias="schema")
+    schema_: Annotated[dict[str, Any] | bool, BeforeValidator(_schema_or_text)] = Field(alias="schema")
     end: StrictStr
 
 
 class _LegacyTag(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    type: Literal["structural_tag"]
-    structures: tuple[_LegacyItem, ...] = Field(min_length=1)
+    type: Literal["structural_tag"] = "structural_tag"
+    structures: tuple[_LegacyItem, ...] = Field(min_length=1, validation_alias=AliasChoices("structures", "tags"))
     triggers: tuple[NonEmpty, ...] = Field(min_length=1)
 
 
 def from_legacy(value: Mapping[str, Any]) -> StructuralTag:
-    """The older shape, `structures` of begin, schema and end plus `triggers`, as triggered tags.
+    """The older shape, `structures` (or `tags`) of begin, schema and end plus `triggers`, as triggered tags.
 
     Raises:
         InvalidTagError: with the place of the first mistake, in the older shape.
@@ -336,12 +444,13 @@ def _pointer(kind: str, loc: tuple[int | str, ...]) -> str:
     """A JSON pointer from pydantic's location, which also names the chosen type wherever a `Node` stands."""
     keys: list[str] = []
     skip = False
-    before: int | str = ""
+    before: tuple[int | str, int | str] = ("", "")
     for item in loc:
         if not skip:
             keys.append(str(item).replace("~", "~0").replace("/", "~1"))
-        skip = not skip and (item in ("format", "content") or (isinstance(item, int) and before == "elements"))
-        before = item
+        listed = isinstance(item, int) and (before[1] == "elements" or (before[0] == "rules" and item == 1))
+        skip = not skip and (item in ("format", "content", "begin", "end") or listed)
+        before = (before[1], item)
     if kind.startswith("union_tag"):
         keys.append("type")
     return "".join(f"/{key}" for key in keys)

@@ -5,6 +5,8 @@
  * and right recursion multiply items; the limits of matching bound them. */
 #include "chart.h"
 
+#include "meter.h"
+
 /* ---- room ---- */
 
 static bool stop(chart *c, int code) {
@@ -249,7 +251,7 @@ static void visit(chart *c, uint32_t number) {
         if (r->max == REPEAT_INFINITE || i.reg < r->max) wait_for(c, number, 0, r->repeated);
         return;
     }
-    if (i.state->final) complete(c, number);
+    if (i.state->final && (!r->metered || meter_may_end(r, i.reg))) complete(c, number);
     for (uint32_t e = 0; e < i.state->n_rules && !c->failed; e++) wait_for(c, number, e, i.state->rules[e].rule);
     for (uint32_t e = 0; e < i.state->n_onces && !c->failed; e++) {
         chart_item next = i;
@@ -259,16 +261,20 @@ static void visit(chart *c, uint32_t number) {
     }
 }
 
-/* Items of `from` after one byte, or after one token. */
-static void scan(chart *c, uint32_t from, uint32_t byte, uint32_t token) {
+/* Items of `from` after one byte, which may be the first of its token, or after one token. */
+static void scan(chart *c, uint32_t from, uint32_t byte, bool first, uint32_t token) {
     uint32_t end = c->positions.at[from].items;
     for (uint32_t k = chart_items_before(c, from); k < end && !c->failed; k++) {
         chart_item i = c->items.at[k];
         const state *st = i.state;
-        for (uint32_t e = 0; token == TRIE_NO_TOKEN && byteset_has(&st->allow, byte) && e < st->n_bytes; e++) {
+        bool taken = token == TRIE_NO_TOKEN && byteset_has(&st->allow, byte);
+        if (taken && st->rule->metered && first) taken = meter_settle(st->rule, &i.reg);
+        uint64_t reg = i.reg;
+        for (uint32_t e = 0; taken && e < st->n_bytes; e++) {
             if (byte < st->bytes[e].lo || st->bytes[e].hi < byte) continue;
             i.state = st->bytes[e].to;
-            add_item(c, i);
+            i.reg = reg;
+            if (!st->rule->metered || meter_step(i.state, byte, &i.reg)) add_item(c, i);
         }
         for (uint32_t e = 0; token != TRIE_NO_TOKEN && e < st->n_tokens; e++) {
             if (token < st->tokens[e].lo || st->tokens[e].hi < token) continue;
@@ -317,8 +323,8 @@ bool chart_extend(chart *c, use *u, const uint8_t *text, chart_step step) {
     c->failed = false;
     for (uint32_t at = step.begin; at < step.end && !c->failed; at++) {
         begin_position(c);
-        if (step.by_bytes) scan(c, at, text[at], TRIE_NO_TOKEN);
-        if (at + 1 == step.end && step.token != TRIE_NO_TOKEN) scan(c, step.begin, 0, step.token);
+        if (step.by_bytes) scan(c, at, text[at], at == step.begin, TRIE_NO_TOKEN);
+        if (at + 1 == step.end && step.token != TRIE_NO_TOKEN) scan(c, step.begin, 0, true, step.token);
         finish_position(c);
     }
     if (c->failed) {

@@ -7,7 +7,7 @@
  *
  * Cost: once per state a comparison of its edges with each other, once per pair of
  * partitions a pass over the 256 bytes.  All of it wants `grow`. */
-#include "store.h"
+#include "distinct.h"
 
 /* A partition in the making. */
 typedef struct draft {
@@ -117,13 +117,24 @@ static byte_classes *cut_known(store *s, const byte_classes *a, const byte_class
     return both;
 }
 
+/* Within an element whose text is not known, what is alike to the element's set. */
+static byte_classes *of_item(store *s, const item *it) {
+    return it->state->inside ? progress_of(it)->at->classes : of_state(s, (state *)(uintptr_t)it->state);
+}
+
+byte_classes *classes_of_none(store *s) {
+    draft d = {.n = 1};
+    add_run(&d, 255, 0);
+    return intern(s, &d);
+}
+
 byte_classes *classes_of(store *s, const item *scan, uint32_t n) {
-    byte_classes *all = of_state(s, (state *)(uintptr_t)scan[0].state);
+    byte_classes *all = of_item(s, &scan[0]);
     if (all == NULL) return NULL;
     all->references++;
     for (uint32_t i = 1; i < n; i++) {
-        if (scan[i].state == scan[i - 1].state) continue;
-        const byte_classes *c = of_state(s, (state *)(uintptr_t)scan[i].state);
+        if (scan[i].state == scan[i - 1].state && !scan[i].state->inside) continue;
+        const byte_classes *c = of_item(s, &scan[i]);
         if (c == all) continue;
         byte_classes *both = c == NULL ? NULL : cut_known(s, all, c);
         classes_release(s, all);

@@ -127,8 +127,8 @@ static void reach_rules(costing *c, rule *root) {
     node_of(c, root);
     for (uint32_t i = 0; i < c->fresh.n; i++) {
         const rule *r = c->fresh.at[i]->rule;
-        if (r->n_onces != 0)
-            escape(&c->out, STE_ERR_UNSUPPORTED, 0, "a token budget is not supported for objects with keys in any order");
+        if (r->n_onces != 0 || r->metered || r->kind == RULE_DISTINCT)
+            escape(&c->out, STE_ERR_UNSUPPORTED, 0, "what may follow depends on what came before");
         for (uint32_t k = 0; k < r->n_rules; k++) node_of(c, r->rules[k].rule);
         if (r->repeated != NULL) node_of(c, r->repeated);
     }

@@ -147,6 +147,12 @@ expr *expr_capture(builder *b, expr *body, capture c) {
     return expr_rule(b, rule);
 }
 
+expr *expr_metered(builder *b, expr *body, meter m) {
+    uint32_t rule = rule_of(b, body);
+    b->rules.at[rule].meter = m;
+    return expr_rule(b, rule);
+}
+
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop) {
     uint64_t size = 8;
     for (uint32_t i = 0; i < n; i++) size += patterns[i].n + (patterns[i].then != NULL ? patterns[i].then->size : 0);
@@ -197,6 +203,25 @@ expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max) {
     e->u.repeat.min = min;
     e->u.repeat.max = max;
     return e;
+}
+
+/* As a rule of its own: the edges of its automaton are separators and elements, told apart by their rules. */
+expr *expr_distinct(builder *b, const distinct_list *list) {
+    expr *element = list->element->kind == EXPR_RULE ? list->element : expr_rule(b, rule_of(b, list->element));
+    expr *open = expr_rule(b, rule_of(b, list->open)), *shut = expr_rule(b, rule_of(b, list->shut));
+    expr *separator = expr_rule(b, rule_of(b, list->separator)), *close = expr_rule(b, rule_of(b, list->close));
+    expr *more = expr_repeat(b, expr_pair(b, separator, element), 0, REPEAT_INFINITE);
+    expr *inner = expr_sequence(b, (expr *[]){element, more, close}, 3);
+    if (list->min == 0) inner = expr_choice(b, (expr *[]){inner, shut}, 2);
+    uint32_t r = rule_of(b, expr_pair(b, open, inner));
+    draft_rule *rule = &b->rules.at[r];
+    rule->kind = RULE_DISTINCT;
+    rule->min = list->min;
+    rule->max = list->max;
+    rule->repeated = element->u.id;
+    rule->values = list->values;
+    rule->place = list->place;
+    return expr_rule(b, r);
 }
 
 expr *expr_tokens(builder *b, uint32_t lo, uint32_t hi) {
@@ -290,7 +315,7 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
 static uint32_t aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
         const draft_rule *r = &b->rules.at[rule];
-        if (r->kind != RULE_PLAIN || r->capture.name != NULL || r->body == NULL || r->body->kind != EXPR_RULE) break;
+        if (r->kind != RULE_PLAIN || r->capture.name != NULL || meter_counts(&r->meter) || r->body == NULL || r->body->kind != EXPR_RULE) break;
         rule = r->body->u.id;
     }
     return rule;
@@ -492,7 +517,7 @@ static void settle(builder *b, references *r, bool nullable) {
             const draft_rule *inner = &b->rules.at[rule->repeated];
             now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);
         } else {
-            now = rule->automaton != NULL && reaches_final(b, rule->automaton, nullable);
+            now = rule->automaton != NULL && !(nullable && rule->meter.least_chars != 0) && reaches_final(b, rule->automaton, nullable);
         }
         if (!now) continue;
         if (nullable)
@@ -503,11 +528,23 @@ static void settle(builder *b, references *r, bool nullable) {
     }
 }
 
+/* Where fewer elements than min could be all there are, the parser could get stuck. */
+static void check_values(builder *b, draft_rule *r) {
+    if (r->values == 0 || r->values < r->max) {
+        uint32_t least = rule_values(b, r->repeated);
+        if (least > r->values) r->values = least;
+    }
+    if (r->values < r->min)
+        json_escape(b->w, r->place, STE_ERR_UNSUPPORTED,
+                    "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
+}
+
 void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
-        if (rule->kind != RULE_PLAIN) continue;
+        if (rule->kind != RULE_PLAIN && rule->kind != RULE_DISTINCT) continue;
         assert(rule->body != NULL);
+        if (rule->kind == RULE_DISTINCT) rule->repeated = aliased(b, rule->repeated);
         if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
             rule->automaton = rule->body->u.automaton;
             continue;
@@ -541,4 +578,6 @@ void builder_finish(builder *b, int code) {
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }
+    for (uint32_t i = 0; i < b->rules.n; i++)
+        if (b->rules.at[i].kind == RULE_DISTINCT && b->rules.at[i].productive) check_values(b, &b->rules.at[i]);
 }

@@ -73,6 +73,7 @@ typedef enum rule_kind {
     RULE_PLAIN,
     RULE_REPEAT,
     RULE_NAMED, /* stands for what a schema text says (names.c) */
+    RULE_DISTINCT, /* a JSON array whose elements differ from each other (distinct.h) */
 } rule_kind;
 
 /* What a rule matches is a capture: a span of the text with a name.  name: NULL if it is none. */
@@ -82,12 +83,24 @@ typedef struct capture {
     uint32_t lead; /* bytes of the span that come before the rule: the trigger that led to it */
 } capture;
 
+/* How much a rule may match, whatever its automaton says.  0: no such bound.  A token counts if any byte of it is
+ * matched; special tokens that are matched as units count nothing.  Wherever the automaton is, it must be able to go on
+ * for as long as one likes; and with most_tokens to end after every character. */
+typedef struct meter {
+    uint32_t most_tokens, least_chars, most_chars;
+} meter;
+
+static inline bool meter_counts(const meter *m) { return m->most_tokens != 0 || m->least_chars != 0 || m->most_chars != 0; }
+
 typedef struct draft_rule {
     rule_kind kind;
     capture capture;    /* PLAIN only */
+    meter meter;        /* PLAIN only */
     expr *body;
-    uint32_t min, max;  /* REPEAT */
-    uint32_t repeated;  /* REPEAT: the rule that is repeated */
+    uint32_t min, max;  /* REPEAT, DISTINCT */
+    uint32_t repeated;  /* REPEAT: the rule that is repeated; DISTINCT: the rule of an element */
+    uint32_t values;    /* DISTINCT: elements have at least so many values (abundance.c) */
+    const struct json *place; /* DISTINCT: for errors */
     struct rule *named; /* NAMED: the store's rule */
     uint32_t begins;    /* NAMED: ASCII characters that its text may begin with, where somebody asks */
     uint64_t required;  /* PLAIN: the onces that SYM_REQUIRED wants, a bit each */
@@ -164,10 +177,20 @@ expr *expr_pair(builder *b, expr *first, expr *second);
 expr *expr_choice(builder *b, expr *const *parts, uint32_t n);
 expr *expr_repeat(builder *b, expr *body, uint32_t min, uint32_t max);
 expr *expr_optional(builder *b, expr *body);
+/* open (element (separator element)*)? close with min to max elements, no two of them equal as JSON values; without
+ * elements, if min is 0, the end is `shut`.  values: elements have so many; 0 if that is not known. */
+typedef struct distinct_list {
+    expr *open, *separator, *close, *shut, *element;
+    uint32_t min, max, values;
+    const struct json *place;
+} distinct_list;
+expr *expr_distinct(builder *b, const distinct_list *list);
 expr *expr_rule(builder *b, uint32_t rule);
 expr *expr_fsm(builder *b, fsm *automaton);
 /* A rule of its own for body, whose span is reported (capture.h). */
 expr *expr_capture(builder *b, expr *body, capture c);
+/* A rule of its own for body, within limits. */
+expr *expr_metered(builder *b, expr *body, meter m);
 expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bool loop);
 
 /* Symbols of a literal (special tokens as units); returns their number. */
@@ -175,8 +198,17 @@ uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t
 
 /* Add the automaton of e between two states of f. */
 void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+/* A pattern that can never come about: `by`, another one, is part of it and completes first, or is the same. */
+typedef struct dispatch_clash {
+    uint32_t pattern, by;
+} dispatch_clash;
+bool dispatch_clashes(builder *b, const dispatch_pattern *patterns, uint32_t n, dispatch_clash *out);
 /* dispatch.c: free text (valid UTF-8) in which the first pattern to complete decides. */
 void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+
+/* abundance.c: the values of a rule of JSON values are at least so many; UINT32_MAX: infinitely many, or too many to
+ * count.  Wants the finished automata. */
+uint32_t rule_values(builder *b, uint32_t rule);
 
 /* Automata for all rules; escapes with `code` if the root matches nothing. */
 void builder_finish(builder *b, int code);

@@ -232,12 +232,13 @@ static bool run(job *j) {
     return true;
 }
 
-/* Bytes of the rules that root needs, and whether one of them is a capture. */
-static uint64_t grammar_bytes(store *s, rule *root, bool *captures) {
+/* Bytes of the rules that root needs, and whether one of them is a capture, or a distinct one. */
+static uint64_t grammar_bytes(store *s, rule *root, bool *captures, bool *distinct) {
     uint64_t total = 0;
     uint32_t n = 0;
     rule **queue = store_alloc(s, (s->rules.count + 1) * sizeof *queue);
     uint32_t capacity = s->rules.count + 1;
+    *distinct = false;
     *captures = queue == NULL; /* at worst a transcript that nobody needs */
     if (queue == NULL) return root->memory;
     root->mark = true;
@@ -245,6 +246,7 @@ static uint64_t grammar_bytes(store *s, rule *root, bool *captures) {
     for (uint32_t i = 0; i < n; i++) {
         total += queue[i]->memory;
         if (queue[i]->capture.name != NULL) *captures = true;
+        if (queue[i]->kind == RULE_DISTINCT) *distinct = true;
         for (uint32_t k = 0; k < queue[i]->n_rules + (queue[i]->repeated != NULL); k++) {
             rule *r = k < queue[i]->n_rules ? queue[i]->rules[k].rule : queue[i]->repeated;
             if (r->mark) continue;
@@ -280,7 +282,7 @@ static ste_grammar *grammar_new(job *j) {
         text += n;
     }
     pthread_mutex_lock(&s->grow);
-    g->memory = grammar_bytes(s, g->root, &g->captures);
+    g->memory = grammar_bytes(s, g->root, &g->captures, &g->distinct);
     g->next = s->grammars;
     if (s->grammars != NULL) s->grammars->previous = g;
     s->grammars = g;
@@ -384,6 +386,10 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
         return j.w.out.error.code;
     }
     if (g == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "grammar");
+    if (g->captures && g->distinct) {
+        ste_grammar_free(g);
+        return fail(err, STE_ERR_UNSUPPORTED, 0, "captures beside keyword \"uniqueItems\" over items of many values are not supported");
+    }
     remember(c, &j, hash, g);
     *out = g;
     return STE_OK;

@@ -159,7 +159,7 @@ static void settle(inliner *l, uint32_t number, bool is_cut) {
     }
     reduced->reduced = plain;
     rule->body = expr_fsm(b, reduced);
-    if (!is_cut && !wide && rule->capture.name == NULL && fsm_size(reduced) <= SMALL) l->small[number] = reduced;
+    if (!is_cut && !wide && rule->capture.name == NULL && !meter_counts(&rule->meter) && fsm_size(reduced) <= SMALL) l->small[number] = reduced;
 }
 
 void inline_rules(builder *b) {

@@ -326,33 +326,42 @@ fsm *json_other_string_automaton(builder *b, expr *taken) {
 #define INDENT_SPACES 64
 #define INDENT_TABS 16
 
-static fsm *make_blank(work *w, int whitespace) {
+/* kind: STE_WHITESPACE_* and, above bit 3, the most characters where they are counted. */
+static fsm *make_blank(work *w, int kind) {
+    int whitespace = kind & 15, count = kind >> 4;
     fsm *f = fsm_new(w);
     f->final.at[f->start] = 1;
     if (whitespace == STE_WHITESPACE_ANY) {
-        for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, f->start, (uint8_t)*c, (uint8_t)*c, f->start);
+        uint32_t at = f->start;
+        for (int i = 0; i < (count != 0 ? count : 1); i++) {
+            uint32_t next = count == 0 ? at : fsm_state(f);
+            f->final.at[next] = 1;
+            for (const char *c = " \t\n\r"; *c != 0; c++) fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
+            at = next;
+        }
     } else {
         uint32_t space = fsm_state(f), line = fsm_state(f);
         f->final.at[space] = f->final.at[line] = 1;
         fsm_edge_add(f, f->start, ' ', ' ', space);
         fsm_edge_add(f, f->start, '\n', '\n', line);
-        static const char kind[2] = {' ', '\t'};
+        static const char blanks[2] = {' ', '\t'};
         static const uint32_t limit[2] = {INDENT_SPACES, INDENT_TABS};
         for (int k = 0; k < 2; k++)
             for (uint32_t at = line, i = 0; i < limit[k]; i++) {
                 uint32_t next = fsm_state(f);
                 f->final.at[next] = 1;
-                fsm_edge_add(f, at, (uint8_t)kind[k], (uint8_t)kind[k], next);
+                fsm_edge_add(f, at, (uint8_t)blanks[k], (uint8_t)blanks[k], next);
                 at = next;
             }
     }
     return f;
 }
 
-static expr *blank(builder *b, int whitespace) {
+static expr *blank(builder *b, int layout) {
     static const shared_rule rule = {"\1blank", make_blank, 0};
-    bool none = whitespace == STE_WHITESPACE_NONE || whitespace == STE_WHITESPACE_EXACT;
-    return none ? expr_empty(b) : expr_shared(b, &rule, whitespace);
+    int count = (int)layout_whitespace_count(layout), kind = count != 0 ? STE_WHITESPACE_ANY | count << 4 : layout & 15;
+    bool none = kind == STE_WHITESPACE_NONE || kind == STE_WHITESPACE_EXACT;
+    return none ? expr_empty(b) : expr_shared(b, &rule, kind);
 }
 
 int json_layout(const ste_options *options) {
@@ -362,11 +371,12 @@ int json_layout(const ste_options *options) {
 }
 
 json_spaces json_whitespace(builder *b, int layout) {
-    json_spaces out = {.inside = blank(b, layout & 15)};
+    json_spaces out = {.inside = blank(b, layout)};
     expr *sides[4], *marks[2] = {expr_text(b, ","), expr_text(b, ":")};
     for (int i = 0; i < 4; i++)
-        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
-                                                         : out.inside;
+        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT && layout_whitespace_count(layout) == 0
+                       ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
+                       : out.inside;
     out.comma = expr_sequence(b, (expr *[]){sides[0], marks[0], sides[1]}, 3);
     out.colon = expr_sequence(b, (expr *[]){sides[2], marks[1], sides[3]}, 3);
     return out;

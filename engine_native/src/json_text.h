@@ -28,10 +28,17 @@ fsm *json_spelled_automaton(builder *b, const fsm *text);
 fsm *json_other_string_automaton(builder *b, expr *taken);
 
 /* All options about JSON text in one number, so that equal options are equal numbers: bits 0-3
- * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY. */
+ * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY, bits 21-24 the style
+ * (schema_style.h), bits 25-30 the most white space between two tokens, 0 for what bits 0-3 say. */
 int json_layout(const ste_options *options);
 static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0; }
 static inline int layout_with_any_order(int layout) { return layout | 1 << 20; }
+static inline uint32_t layout_style(int layout) { return (uint32_t)layout >> 21 & 15; }
+static inline int layout_with_style(int layout, uint32_t style) { return layout | (int)(style << 21); }
+static inline int layout_without_style(int layout) { return layout & ~(15 << 21); }
+#define MAX_WHITESPACE_COUNT 63
+static inline uint32_t layout_whitespace_count(int layout) { return (uint32_t)layout >> 25 & MAX_WHITESPACE_COUNT; }
+static inline int layout_with_whitespace_count(int layout, uint32_t n) { return layout | (int)(n << 25); }
 
 /* What stands between JSON tokens. */
 typedef struct json_spaces {

@@ -118,6 +118,7 @@ static bool find_loop(use *u, set *at, loop *l) {
         if (n >= LEAST_LOOP && memcmp(&inner, &l->ascii, sizeof inner) != 0) n = 0;
     }
     if (n < LEAST_LOOP) return n >= 0;
+    if ((home->flags & SET_CUT) != 0) return true;
     inner_sets in = {.home = home};
     int utf8 = loops_on_utf8(u, home, &in);
     if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, at, &in);
@@ -146,6 +147,22 @@ const loop *set_loop(use *u, set *at) {
     if (known == NULL) return made;
     store_free(s, made, sizeof *made);
     return known;
+}
+
+#define LONGEST_ESCAPE 6
+
+int set_is_endless(use *u, set *at) {
+    for (int ahead = 0; ahead <= LONGEST_ESCAPE; ahead++) {
+        const loop *l = set_loop(u, at);
+        if (l == NULL) return -1;
+        if (l->is_loop) return 1;
+        uint32_t byte = 0;
+        while (byte < 256 && !byteset_has(&at->allow, byte)) byte++;
+        if (byte == 256) return 0;
+        at = set_step(u, at, byte);
+        if (at == NULL) return -1;
+    }
+    return 0;
 }
 
 const leavers *loop_leavers(store *s, const loop *l) { return vocab_leavers(s->vocab, &l->ascii, l->utf8); }

@@ -14,11 +14,18 @@
  * Where a set is a loop (loops.c) most tokens are settled by word operations and
  * the walk keeps to the subtrees that hold the others.
  *
+ * Within elements of distinct rules (distinct.h) the canonical set gives a row
+ * that is right but for nodes where a token repeats a value, or might; there
+ * the tokens are stepped one by one from the set itself.
+ *
  * The walk goes through the trie in pre-order and skips every subtree whose
  * first byte the set at hand refuses.  Cost: a copy when the set's row is known;
  * else one OR per item plus the nodes visited after exits; and, once per rule
  * state and process, the nodes visited for its local part. */
-#include "store.h"
+#include <stdlib.h>
+
+#include "distinct.h"
+#include "meter.h"
 
 typedef struct node_list {
     uint32_t *at, n, cap;
@@ -55,6 +62,7 @@ typedef struct walker {
     const leavers *loop;                     /* NULL, or what the set loops on */
     const row *same;                         /* or: the row is this one */
     node_list exits;
+    node_list unsure; /* nodes below and at which a canonical set does not know enough */
     place *path;     /* at each depth of walk_subtree, then as many for walk_paths; NULL until one of them runs */
     uint32_t depth;  /* deepest */
     bool want_exits;
@@ -67,7 +75,7 @@ static void walker_init(walker *w, use *u, bool want_exits) {
     w->n_few = 0;
     w->most_few = row_few(s);
     w->words = NULL;
-    w->exits = (node_list){0};
+    w->exits = w->unsure = (node_list){0};
     w->base = w->near = w->same = NULL;
     w->loop = NULL;
     w->depth = s->vocab->ordinary.max_length + 2;
@@ -83,6 +91,7 @@ static bool has_path(walker *w) {
 static void walker_free(walker *w) {
     store_free(w->s, w->path, 2 * w->depth * sizeof *w->path);
     node_list_free(w->s, &w->exits);
+    node_list_free(w->s, &w->unsure);
     store_free(w->s, w->words, w->s->vocab->words * sizeof *w->words);
 }
 
@@ -110,9 +119,9 @@ static bool allow_slow(walker *w, uint32_t token) {
     return true;
 }
 
-/* Every token that ends at node i. */
-static bool allow_node(walker *w, const trie *t, uint32_t i) {
-    for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
+/* Every token that ends at node i, which leads to the set `to`. */
+static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
+    for (uint32_t token = (to->flags & SET_CUT) != 0 ? TRIE_NO_TOKEN : t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
         if (w->words != NULL)
             bit_set(w->words, token);
         else if (!allow_slow(w, token))
@@ -152,6 +161,28 @@ static bool add_exits(walker *w, uint32_t node) {
     return true;
 }
 
+/* Has a young element come to where an earlier one's value matters?  It has not before its first byte, nor in the
+ * middle of a string with room for all values.  1, 0, or negative: failed. */
+static int element_is_unsure(use *u, const set *at) {
+    if ((at->flags & SET_UNSURE) != 0) return 1;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        if (!at->scan[i].state->inside) continue;
+        const progress *p = progress_of(&at->scan[i]);
+        const progress *start = atomic_load_explicit(&p->of->start, memory_order_acquire);
+        if (p->kind != YOUNG || p->at == start->at) continue;
+        int endless = set_is_endless(u, p->at);
+        if (endless != 1) return endless < 0 ? endless : 1;
+    }
+    return 0;
+}
+
+/* Whether the tokens at and below a node are left for later; negative: failed. */
+static int leave_unsure(walker *w, const set *at, uint32_t node) {
+    if ((at->flags & (SET_YOUNG | SET_UNSURE)) == 0) return 0;
+    int unsure = element_is_unsure(w->u, at);
+    return unsure == 1 && !node_list_add(w->s, &w->unsure, node) ? -1 : unsure;
+}
+
 /* Allow every token below node (not at it) whose bytes can follow `from`. */
 static bool walk_subtree(walker *w, uint32_t node, set *from) {
     const trie *t = &w->s->vocab->ordinary;
@@ -172,7 +203,13 @@ static bool walk_subtree(walker *w, uint32_t node, set *from) {
         }
         set *next = set_step(w->u, here.at, byte);
         if (next == NULL) return false;
-        if (!allow_node(w, t, i)) return false;
+        int unsure = leave_unsure(w, next, i);
+        if (unsure < 0) return false;
+        if (unsure == 1) {
+            i += size;
+            continue;
+        }
+        if (!allow_node(w, t, i, next)) return false;
         if (size > 1) {
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
             if (!byteset_empty(&next->allow)) {
@@ -193,7 +230,7 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
     if (node == 0 || !byteset_has(&from->allow, byte)) return true;
     set *next = set_step(w->u, from, byte);
     if (next == NULL) return false;
-    if (!allow_node(w, t, node)) return false;
+    if (!allow_node(w, t, node, next)) return false;
     if (t->nodes[node].size == 1) return true;
     if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
     return walk_subtree(w, node, next);
@@ -221,7 +258,7 @@ static bool walk_paths(walker *w, const leavers *l, set *from) {
             continue;
         }
         set *next = set_step(w->u, here.at, byte);
-        if (next == NULL || !allow_node(w, t, node)) return false;
+        if (next == NULL || !allow_node(w, t, node, next)) return false;
         if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
             if (size > 1 && !byteset_empty(&next->allow)) {
                 path[depth++] = here;
@@ -255,7 +292,8 @@ static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, u
     const departure *tokens = e->at, *nodes = e->at + e->n_tokens;
     set *next = set_step(w->u, home, byte);
     if (next == NULL) return false;
-    for (uint32_t i = first_with(tokens, e->n_tokens, lo); i < e->n_tokens && tokens[i].chars <= hi; i++)
+    bool cut = (next->flags & SET_CUT) != 0;
+    for (uint32_t i = first_with(tokens, e->n_tokens, lo); !cut && i < e->n_tokens && tokens[i].chars <= hi; i++)
         bit_set(w->words, tokens[i].at);
     bool exits = w->want_exits && (next->flags & SET_EXITS) != 0;
     if (!exits && byteset_empty(&next->allow)) return true;
@@ -266,15 +304,37 @@ static bool walk_exit(walker *w, const loop_exit *e, uint32_t byte, set *home, u
     return true;
 }
 
-/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  counted: each of the
- * characters leads to a set of its own, and at most `most` of them may come. */
-static bool walk_loop(walker *w, const leavers *l, bool stays, bool counted, uint64_t most, set *at) {
+static bool counts_tokens(const set *at) {
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        if (at->scan[i].state->rule->meter.most_tokens != 0 && meter_tokens(at->scan[i].reg) != TOKENS_FREE) return true;
+    return false;
+}
+
+/* Tokens that end inside a character: whether one can end there matters where tokens are counted. */
+static bool walk_cut(walker *w, const leavers *l, uint64_t most, set *at) {
+    const ste_vocab *v = w->s->vocab;
+    for (uint32_t i = 0; i < l->n_cut && l->cut[i].chars < most; i++) {
+        uint32_t token = l->cut[i].at;
+        set *to = at;
+        for (uint64_t k = v->offsets[token]; k < v->offsets[token + 1] && byteset_has(&to->allow, v->bytes[k]); k++)
+            if ((to = set_step(w->u, to, v->bytes[k])) == NULL) return false;
+        if ((to->flags & SET_CUT) == 0) bit_set(w->words, token);
+    }
+    return true;
+}
+
+/* From `at`, where the characters of the loop go on to each other: the tokens that leave it.  most: so many characters
+ * there may be; then each of them counts. */
+static bool walk_loop(walker *w, const leavers *l, bool stays, uint64_t most, set *at) {
+    bool counted = most != UINT64_MAX;
     byteset leaving = {{~l->ascii.w[0], ~l->ascii.w[1], l->utf8 ? 0 : UINT64_MAX, l->utf8 ? 0 : UINT64_MAX}};
     for (uint32_t byte = 0; byte < 256; byte++)
         if (byteset_has(&leaving, byte) && !walk_first(w, at, byte)) return false;
-    for (uint32_t i = 0; i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
     uint32_t character = 0;
     while (!byteset_has(&l->ascii, character)) character++;
+    bool tokens = counts_tokens(at);
+    if (tokens && !walk_cut(w, l, most, at)) return false;
+    for (uint32_t i = 0; !tokens && i < l->n_cut && l->cut[i].chars < most; i++) bit_set(w->words, l->cut[i].at);
     uint64_t last = !counted ? 1 : most < w->s->reach ? most : w->s->reach;
     set *home = at;
     for (uint64_t k = 1; k <= last; k++) {
@@ -293,14 +353,14 @@ static bool walk_loop(walker *w, const leavers *l, bool stays, bool counted, uin
 }
 
 /* The tokens of a loop in its own context: word operations, then the rest. */
-static bool fill_loop(set *at, const loop *l, bool counted, uint64_t most, walker *w) {
+static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     const leavers *leaving = loop_leavers(w->s, l);
     if (leaving == NULL) return walk_root(w, at);
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
     w->loop = leaving;
     loop_tokens(w->s, leaving, most, w->words);
-    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, counted, most, at);
+    return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
 }
 
 static bool add_token_edges(walker *w, const state *st) {
@@ -332,11 +392,13 @@ static row *publish_row(store *s, set *at, row *r) {
 }
 
 static exit_list *publish_exits(store *s, set *at, const walker *w) {
-    exit_list *e = store_alloc(s, sizeof *e + w->exits.n * sizeof *e->nodes);
+    exit_list *e = store_alloc(s, sizeof *e + ((size_t)w->exits.n + w->unsure.n) * sizeof *e->nodes);
     if (e == NULL) return NULL;
     const trie_node *nodes = s->vocab->ordinary.nodes;
     uint32_t first[257] = {0};
     e->n = w->exits.n;
+    e->n_unsure = w->unsure.n;
+    if (e->n_unsure != 0) memcpy(e->nodes + e->n, w->unsure.at, e->n_unsure * sizeof *e->nodes);
     for (uint32_t i = 0; i < e->n; i++) first[nodes[w->exits.at[i]].byte + 1]++;
     for (uint32_t b = 0; b < 256; b++) first[b + 1] += first[b];
     for (uint32_t i = 0; i < e->n; i++) e->nodes[first[nodes[w->exits.at[i]].byte]++] = w->exits.at[i];
@@ -345,7 +407,7 @@ static exit_list *publish_exits(store *s, set *at, const walker *w) {
     if (other == NULL) atomic_store_explicit(&at->exits, e, memory_order_release);
     pthread_mutex_unlock(&s->grow);
     if (other == NULL) return e;
-    store_free(s, e, sizeof *e + e->n * sizeof *e->nodes);
+    store_free(s, e, exit_list_size(e));
     return other;
 }
 
@@ -436,7 +498,7 @@ static bool walk_again(walker *w, const near_frame *f, uint32_t node) {
             bit_clear(w->words, token);
     if (!byteset_has(&f->at->allow, t->nodes[node].byte)) return true;
     set *next = set_step(w->u, f->at, t->nodes[node].byte);
-    if (next == NULL || !allow_node(w, t, node)) return false;
+    if (next == NULL || !allow_node(w, t, node, next)) return false;
     if (t->nodes[node].size == 1) return true;
     if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, node)) return false;
     return walk_subtree(w, node, next);
@@ -511,13 +573,21 @@ static bool fill_local(set *at, const state *st, walker *w) {
     if (l == NULL) return false;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, false, UINT64_MAX, w);
+    if (l->is_loop && !(w->want_exits && l->exits)) return fill_loop(at, l, UINT64_MAX, w);
     byteset differ;
-    const state *home = l->is_loop ? NULL : loop_nearby(w->s->vocab, st, &differ);
+    uint64_t left;
+    const item *metered;
+    set *unmetered = l->is_loop || !st->rule->metered ? at : set_unmetered(w->u, at, &left, &metered);
+    const loop *beyond = unmetered == NULL ? NULL : set_loop(w->u, unmetered);
+    if (beyond == NULL) return false;
+    if (unmetered != at && beyond->is_loop && beyond->stays && !beyond->exits)
+        return fill_loop(at, beyond, left == UINT64_MAX ? left - 1 : left, w); /* each character counts */
+    bool counts = st->rule->metered && !meter_is_free(at->scan[0].reg);
+    const state *home = l->is_loop || counts ? NULL : loop_nearby(w->s->vocab, st, &differ);
     if (home != NULL && !(w->want_exits && home->final)) return fill_nearby(at, st, home, &differ, w);
     int total = byteset_size(&at->allow) < 128 ? 0 : state_is_total(w->s, st);
     if (total < 0) return false;
-    return total == 1 ? fill_loop(at, &w->s->json, false, UINT64_MAX, w) : walk_root(w, at);
+    return total == 1 ? fill_loop(at, &w->s->json, UINT64_MAX, w) : walk_root(w, at);
 }
 
 /* The local row of an item, and its exits if they are wanted. */
@@ -561,13 +631,31 @@ static bool walk_exits(walker *w, const exit_list *exits, set *after) {
         if (e == exits->n || t->nodes[exits->nodes[e]].byte != byte) continue;
         set *next = set_step(w->u, after, byte);
         if (next == NULL) return false;
+        bool complete = w->want_exits && (next->flags & SET_EXITS) != 0;
         for (; e < exits->n && t->nodes[exits->nodes[e]].byte == byte; e++) {
             uint32_t node = exits->nodes[e];
-            if (!allow_node(w, t, node)) return false;
+            int unsure = leave_unsure(w, next, node);
+            if (unsure < 0) return false;
+            if (unsure == 1) continue;
+            if (!allow_node(w, t, node, next) || (complete && !add_exits(w, node))) return false;
             if (t->nodes[node].size > 1 && !walk_subtree(w, node, next)) return false;
         }
     }
     return true;
+}
+
+static bool part_of(use *u, set *at, bool want_exits, local_part *out);
+
+/* What the element's rule allows by itself, and from its exits on what may follow the element. */
+static bool fill_element(const item *it, walker *w) {
+    local_part part;
+    progress *p = progress_of(it);
+    if (!part_of(w->u, p->at, true, &part) || !allow_row(w, part.row)) return false;
+    for (uint32_t k = 0; k < part.exits->n_unsure; k++)
+        if (!node_list_add(w->s, &w->unsure, part.exits->nodes[part.exits->n + k])) return false;
+    if (part.exits->n == 0) return true;
+    set *after = set_after_element(w->u, it, seen_from_count(seen_count(p->seen) + 1));
+    return after != NULL && walk_exits(w, part.exits, after);
 }
 
 static bool fill_items(set *at, walker *w) {
@@ -575,6 +663,10 @@ static bool fill_items(set *at, walker *w) {
     for (uint32_t i = 0; i < at->n_scan; i++) {
         const item *it = &at->scan[i];
         local_part part;
+        if (it->state->inside) {
+            if (!fill_element(it, w)) return false;
+            continue;
+        }
         if (!local_of(w->u, *it, it->origin != s->bottom, &part)) return false;
         bool whole = it->origin == s->bottom || part.exits->n == 0;
         if (whole && at->n_scan == 1) {
@@ -585,46 +677,182 @@ static bool fill_items(set *at, walker *w) {
         if (whole) continue;
         set *after = set_after(w->u, at, it->origin, it->state->rule);
         if (after == NULL) return false;
+        for (uint32_t k = 0; w->want_exits && (after->flags & SET_EXITS) != 0 && k < part.exits->n; k++)
+            if (!node_list_add(s, &w->exits, part.exits->nodes[k])) return false;
         if (!walk_exits(w, part.exits, after)) return false;
     }
     return true;
 }
 
-/* Can something else than the repeat take a character that repeats it: what follows it, or another way to read the
- * text so far?  Negative: out of memory. */
-static int overlaps(use *u, set *at, const waiter *counter, const loop *l) {
-    set *after = set_after(u, at, counter->origin, counter->target->rule);
-    if (after == NULL) return -1;
-    byteset repeats = l->ascii, others = after->allow;
+static bool takes_loop(const byteset *allow, const loop *l) {
+    byteset repeats = l->ascii;
     if (l->utf8) byteset_add_range(&repeats, 0x80, 0xFF);
-    for (uint32_t i = 0; i < at->n_scan; i++)
-        if (at->scan[i].origin != NULL) byteset_or(&others, &at->scan[i].state->allow);
     uint64_t common = 0;
-    for (int i = 0; i < 4; i++) common |= repeats.w[i] & others.w[i];
+    for (int i = 0; i < 4; i++) common |= repeats.w[i] & allow->w[i];
     return common != 0;
 }
 
-/* A loop in this context whose items are none by themselves: a repeated rule. */
+/* Can what follows the rule begin with a character of the loop?  Negative: out of memory. */
+static int overlaps(use *u, set *at, set *origin, rule *r, const loop *l) {
+    set *after = set_after(u, at, origin, r);
+    return after == NULL ? -1 : takes_loop(&after->allow, l);
+}
+
+/* Are as many characters needed after one of the loop as before it, so that what a bound leaves can be told from `at`?
+ * Negative: out of memory. */
+static int keeps_need(use *u, set *at, const item *metered, const loop *l) {
+    if (l->stays) return 1;
+    for (uint32_t byte = 0; byte < 128; byte++) {
+        if (!byteset_has(&l->ascii, byte)) continue;
+        set *home = set_step(u, at, byte);
+        if (home == NULL) return -1;
+        for (uint32_t i = 0; i < home->n_scan; i++)
+            if (home->scan[i].state->rule == metered->state->rule) return home->scan[i].state->need == metered->state->need;
+        return 0;
+    }
+    return 0;
+}
+
+/* A loop in this context whose items are none by themselves: a repeated rule; or are, but may end anywhere. */
 static bool fill(set *at, walker *w) {
+    if ((at->flags & SET_INSIDE) != 0) return fill_items(at, w);
     uint64_t most;
     const waiter *counter;
+    const item *metered = NULL;
     set *unbounded = set_unbounded(w->u, at, &most, &counter);
+    if (unbounded != NULL && counter == NULL) unbounded = set_unmetered(w->u, at, &most, &metered);
     if (unbounded == NULL) return false;
     const loop *l = set_loop(w->u, unbounded);
     if (l == NULL) return false;
-    bool direct = l->is_loop;
+    bool direct = l->is_loop && !(w->want_exits && l->exits);
+    if (unbounded != at && most == UINT64_MAX) most--; /* without an upper bound, but each character counts */
+    if (direct && metered != NULL && most < UINT64_MAX - 1) {
+        int kept = keeps_need(w->u, unbounded, metered, l);
+        if (kept < 0) return false;
+        direct = kept == 1;
+    }
     for (uint32_t i = 0; i < at->n_scan && direct; i++) {
         set *alone = set_local(w->u, at->scan[i].state, at->scan[i].reg);
         const loop *by_itself = alone == NULL ? NULL : set_loop(w->u, alone);
         if (by_itself == NULL) return false;
-        direct = !by_itself->is_loop && at->scan[i].state->n_tokens == 0;
+        direct = (!by_itself->is_loop || (by_itself->exits && counter == NULL)) && at->scan[i].state->n_tokens == 0;
+        /* Near the bound nothing else may take the characters: no other reading of the text so far. */
+        bool other = metered != NULL ? metered != &at->scan[i] : at->scan[i].origin != NULL;
+        if (other && most < w->s->reach) direct = direct && !takes_loop(&at->scan[i].state->allow, l);
     }
-    if (direct && counter != NULL && most < w->s->reach) {
-        int overlap = overlaps(w->u, at, counter, l);
+    if (direct && most < w->s->reach) {
+        int overlap = counter != NULL ? overlaps(w->u, at, counter->origin, counter->target->rule, l)
+                                      : overlaps(w->u, at, metered->origin, metered->state->rule, l);
         if (overlap < 0) return false;
         direct = overlap == 0;
     }
-    return direct ? fill_loop(at, l, counter != NULL, most, w) : fill_items(at, w);
+    return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
+}
+
+/* Row and exits of a whole set; the exits are those of the rule under top. */
+static bool part_of(use *u, set *at, bool want_exits, local_part *out) {
+    out->row = atomic_load_explicit(&at->row, memory_order_acquire);
+    out->exits = atomic_load_explicit(&at->exits, memory_order_acquire);
+    if (out->row != NULL && (!want_exits || out->exits != NULL)) return true;
+    walker w;
+    row *r = NULL;
+    walker_init(&w, u, want_exits);
+    bool fine = fill(at, &w);
+    if (fine && (want_exits || w.unsure.n != 0)) fine = (out->exits = publish_exits(u->s, at, &w)) != NULL;
+    if (fine) r = w.same != NULL ? row_retain(u->s, w.same) : walker_row(&w);
+    walker_free(&w);
+    if (r != NULL) out->row = publish_row(u->s, at, r);
+    return r != NULL;
+}
+
+/* ---- sets within elements ---- */
+
+typedef struct recheck {
+    walker *w;
+    node_list nodes;
+} recheck;
+
+static bool add_recheck(void *ctx, uint32_t node) {
+    recheck *r = ctx;
+    return node_list_add(r->w->s, &r->nodes, node);
+}
+
+/* Where rivals rule out what the canonical set allows. */
+static bool add_conflicts(recheck *r, const set *at) {
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        if (!at->scan[i].state->inside) continue;
+        const progress *p = progress_of(&at->scan[i]);
+        if (p->n_rivals != 0 && !element_conflicts(r->w->u, p, add_recheck, r)) return false;
+        if ((p->at->flags & SET_RIVALS) != 0 && !add_conflicts(r, p->at)) return false;
+    }
+    return true;
+}
+
+/* The set after the bytes of a trie node; NULL with code 0: refused. */
+static set *step_to_node(walker *w, set *at, uint32_t node, int *code) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    *code = 0;
+    for (uint32_t i = 0, child = 1; at != NULL && i != node;) {
+        if (node >= child + nodes[child].size) {
+            child += nodes[child].size;
+            continue;
+        }
+        if (!byteset_has(&at->allow, nodes[child].byte)) return NULL;
+        at = set_step(w->u, at, nodes[child].byte);
+        if (at == NULL) *code = -1;
+        i = child++;
+    }
+    return at;
+}
+
+static bool step_again(walker *w, set *from, uint32_t node) {
+    const trie *t = &w->s->vocab->ordinary;
+    for (uint32_t i = node; i < node + t->nodes[node].size; i++)
+        for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token])
+            bit_clear(w->words, token);
+    int code;
+    set *at = step_to_node(w, from, node, &code);
+    if (at == NULL) return code == 0;
+    return allow_node(w, t, node, at) && walk_subtree(w, node, at);
+}
+
+static int compare_nodes(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The row of a set, given that of its canonical one. */
+static bool fill_again(set *at, const local_part *base, walker *w) {
+    const trie_node *nodes = w->s->vocab->ordinary.nodes;
+    recheck r = {.w = w};
+    bool fine = allow_row(w, base->row) && make_dense(w);
+    uint32_t unsure = base->exits == NULL ? 0 : base->exits->n_unsure;
+    for (uint32_t k = 0; fine && k < unsure; k++) fine = add_recheck(&r, base->exits->nodes[base->exits->n + k]);
+    fine = fine && add_conflicts(&r, at);
+    if (r.nodes.n > 1) qsort(r.nodes.at, r.nodes.n, sizeof *r.nodes.at, compare_nodes);
+    for (uint32_t k = 0, end = 0; fine && k < r.nodes.n; k++) {
+        uint32_t node = r.nodes.at[k];
+        if (node < end) continue; /* in the subtree of one before */
+        end = node + nodes[node].size;
+        fine = step_again(w, at, node);
+    }
+    node_list_free(w->s, &r.nodes);
+    return fine;
+}
+
+static row *row_within_element(use *u, set *at, set *canonical) {
+    row *out = NULL;
+    local_part base;
+    if ((at->flags & SET_TIGHT) == 0) {
+        if (!part_of(u, canonical, false, &base)) return NULL;
+        bool unsure = base.exits != NULL && base.exits->n_unsure != 0;
+        if (!unsure && (at->flags & SET_RIVALS) == 0) return publish_row(u->s, at, row_retain(u->s, base.row));
+    }
+    walker w;
+    walker_init(&w, u, false);
+    if ((at->flags & SET_TIGHT) != 0 ? walk_root(&w, at) : fill_again(at, &base, &w)) out = walker_row(&w);
+    walker_free(&w);
+    return out == NULL ? NULL : publish_row(u->s, at, out);
 }
 
 row *mask_row(use *u, set *at) {
@@ -638,6 +866,7 @@ row *mask_row(use *u, set *at) {
     set *canonical = set_canonical(u, at);
     if (canonical == NULL) return NULL;
     row *out = NULL;
+    if ((at->flags & SET_ELEMENTS) != 0) return row_within_element(u, at, canonical);
     if (canonical != at) {
         out = mask_row(u, canonical); /* a canonical set is its own: one level deep */
         return out == NULL ? NULL : publish_row(s, at, row_retain(s, out));

@@ -181,6 +181,13 @@ static outcome step_bytes(use *u, set *from, const uint8_t *bytes, size_t n) {
     return reached(u, from, false);
 }
 
+/* The bytes are a whole token, or are taken for one. */
+static outcome step_whole(use *u, set *from, const uint8_t *bytes, size_t n) {
+    outcome o = step_bytes(u, from, bytes, n);
+    if (o.code != 1 || (o.to->flags & SET_METERED) == 0) return o;
+    return (o.to->flags & SET_CUT) != 0 ? refused() : reached(u, set_settle(u, o.to), false);
+}
+
 static bool is_stop(const ste_matcher *m, uint32_t token) {
     for (uint32_t i = 0; i < m->n_stop; i++)
         if (m->stop[i] == token) return true;
@@ -204,7 +211,7 @@ static outcome step_token(ste_matcher *m, set *from, uint32_t token) {
     } else if (!is_stop(m, token)) {
         uint64_t begin = v->offsets[token], end = v->offsets[token + 1];
         outcome by_bytes = refused();
-        if (begin != end && !bit_get(v->special, token)) by_bytes = step_bytes(u, from, v->bytes + begin, end - begin);
+        if (begin != end && !bit_get(v->special, token)) by_bytes = step_whole(u, from, v->bytes + begin, end - begin);
         if (by_bytes.code < 0 || !set_has_token(from, token)) return by_bytes;
         set *by_token = set_step_token(u, from, token);
         if (by_token == NULL || by_bytes.to == NULL || by_token == by_bytes.to) return reached(u, by_token, false);
@@ -273,7 +280,7 @@ int ste_matcher_accept_bytes(ste_matcher *m, const uint8_t *bytes, size_t n) {
     if (!enter(m)) return STE_ERR_BUSY;
     int64_t code = 0;
     if (!is_over(m)) {
-        outcome o = within(m, current(m), step_bytes(&m->use, current(m), bytes, n), tokens_left(m, 0));
+        outcome o = within(m, current(m), step_whole(&m->use, current(m), bytes, n), tokens_left(m, 0));
         code = settle(m, push(m, o, (passage){bytes, n, TRIE_NO_TOKEN, true}));
     }
     leave(m, true);
@@ -348,7 +355,7 @@ static int find_least(ste_matcher *m, measure **out, uint64_t *least) {
 }
 
 static int no_measure(ste_error *err, int code) {
-    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : code == STE_ERR_UNSUPPORTED ? "a token budget is not supported for objects with keys in any order" : "token budget");
+    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : code == STE_ERR_UNSUPPORTED ? "a token budget is not supported for objects with keys in any order, nor for arrays of unique values or text of limited length" : "token budget");
 }
 
 int ste_matcher_least_tokens(ste_matcher *m, uint64_t *least, ste_error *err) {

@@ -54,6 +54,7 @@ static bool expand(search *p, set *at, double likelihood) {
                     to = set_step(&p->u, to, next);
                     break;
                 }
+        if (to != NULL) to = set_settle(&p->u, to);
         if (to == NULL || !add(p, to, likelihood / bytes)) return false;
     }
     return true;

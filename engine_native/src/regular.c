@@ -76,6 +76,7 @@ static fsm *rule_automaton(flattener *r, uint32_t number) {
     if (r->state[number] == BUSY) r->why = "it refers to itself, so it is no regular expression";
     if (rule->kind == RULE_NAMED) r->why = "a JSON schema is no regular expression";
     if (rule->capture.name != NULL) r->why = "a capture inside it is not supported";
+    if (meter_counts(&rule->meter)) r->why = "a text of limited length inside it is not supported";
     if (r->why != NULL) return NULL;
     if (++r->depth > r->b->w->limits.depth) escape(&r->b->w->out, STE_ERR_LIMIT, 0, "rules refer to one another too deep");
     r->state[number] = BUSY;

@@ -17,7 +17,7 @@
  *
  * Cost: the edges of all rules, those of a cycle once in each round of step 2 (at
  * most nine). */
-#include "store.h"
+#include "meter.h"
 
 typedef struct node {
     uint32_t draft;
@@ -172,9 +172,11 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
     const draft_rule *r = &in->b->rules.at[i];
     uint64_t h = hash_mix((uint64_t)r->kind, r->nullable);
     if (r->capture.name != NULL) h = hash_bytes(r->capture.name, r->capture.n, hash_mix(h, r->capture.lead));
+    h = hash_mix(hash_mix(hash_mix(h, r->meter.most_tokens), r->meter.least_chars), r->meter.most_chars);
     if (r->kind == RULE_REPEAT)
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
+    if (r->kind == RULE_DISTINCT) h = hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->values);
     h = hash_mix(hash_mix(h, fsm_size(f)), r->required);
     h = hash_bytes(f->final.at, fsm_size(f), h);
     for (uint32_t e = 0; e < f->edges.n; e++) {
@@ -208,15 +210,23 @@ static bool same_capture(const capture *a, const capture *b) {
     return a->n == b->n && a->lead == b->lead && memcmp(a->name, b->name, a->n) == 0;
 }
 
+static bool same_meter(const meter *a, const meter *b) {
+    return a->most_tokens == b->most_tokens && a->least_chars == b->least_chars && a->most_chars == b->most_chars;
+}
+
 static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     const draft_rule *d = &in->b->rules.at[i];
-    if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture)) return false;
+    if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture) ||
+        !same_meter(&d->meter, &r->meter))
+        return false;
     if (d->kind == RULE_REPEAT)
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
-    if (fsm_size(f) != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
+    bool distinct = d->kind == RULE_DISTINCT;
+    if (distinct && (d->min != r->min || d->max != r->max || d->values != r->values)) return false;
+    if (fsm_size(f) + distinct != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
     if (d->required != r->required) return false;
-    for (uint32_t s = 0; s < r->n_states; s++) {
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
         const state *st = &r->states[s];
         if ((f->final.at[s] != 0) != st->final) return false;
         if (f->first[s + 1] - f->first[s] != st->n_bytes + st->n_rules + st->n_tokens + st->n_onces) return false;
@@ -264,8 +274,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     const draft_rule *d = &in->b->rules.at[i];
     const fsm *f = in->nodes[i].automaton;
     uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0;
-    if (d->kind == RULE_PLAIN) {
-        n_states = fsm_size(f);
+    if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) {
+        n_states = fsm_size(f) + (d->kind == RULE_DISTINCT); /* and the state within an element */
         for (uint32_t e = 0; e < f->edges.n; e++) {
             n_rules += sym_is_rule(f->edges.at[e].lo);
             n_tokens += sym_is_token(f->edges.at[e].lo);
@@ -298,6 +308,8 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->max = d->max;
     r->nullable = d->nullable;
     r->capture = d->capture;
+    r->meter = d->meter;
+    r->metered = meter_counts(&d->meter);
     if (d->capture.name != NULL) r->capture.name = memcpy((char *)r + name_at, d->capture.name, (size_t)d->capture.n + 1);
     r->hash = in->nodes[i].hash;
     return r;
@@ -312,7 +324,7 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
     }
     const fsm *f = in->nodes[i].automaton;
     uint32_t nb = 0, nr = 0, nt = 0, no = 0;
-    for (uint32_t s = 0; s < r->n_states; s++) {
+    for (uint32_t s = 0; s < fsm_size(f); s++) {
         state *st = &r->states[s];
         st->bytes = r->bytes + nb;
         st->rules = r->rules + nr;
@@ -340,6 +352,21 @@ static void rule_fill(interner *in, uint32_t i, rule *r) {
     }
 }
 
+/* Which states of a distinct rule are which. */
+static void name_states(interner *in, uint32_t i, rule *r) {
+    state *inside = &r->states[r->n_states - 1];
+    inside->inside = true;
+    r->inside = inside;
+    r->values = in->b->rules.at[i].values;
+    r->repeated = in->nodes[in->b->rules.at[i].repeated].done; /* NULL: an element matches nothing */
+    for (uint32_t e = 0; e < r->n_rules; e++) {
+        if (r->rules[e].rule != r->repeated) continue;
+        assert(r->after == NULL || r->after == r->rules[e].to); /* minimal: what follows is the same */
+        r->rules[e].to->follows = true;
+        r->after = r->rules[e].to;
+    }
+}
+
 /* What can be passed next from each state, from the ends of the edges back until nothing changes. */
 static void find_ahead(rule *r) {
     for (bool changed = r->n_onces != 0; changed;) {
@@ -361,6 +388,29 @@ static void find_ahead(rule *r) {
             st->ends = ends;
         }
     }
+}
+
+/* The fewest characters to the end from each state of a metered rule, from the ends of the edges back. */
+static void find_need(rule *r) {
+    if (!r->metered) return;
+    for (uint32_t s = 0; s < r->n_states; s++) r->states[s].need = r->states[s].final ? 0 : UINT32_MAX;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t s = r->n_states; s-- > 0;) {
+            state *st = &r->states[s];
+            uint32_t need = st->need;
+            for (uint32_t e = 0; e < st->n_bytes; e++) {
+                uint32_t to = st->bytes[e].to->need;
+                if (to != UINT32_MAX && to + begins_character(st->bytes[e].lo) < need) need = to + begins_character(st->bytes[e].lo);
+            }
+            for (uint32_t e = 0; e < st->n_tokens; e++)
+                if (st->tokens[e].to->need < need) need = st->tokens[e].to->need;
+            changed = changed || need != st->need;
+            st->need = need;
+        }
+    }
+    for (uint32_t s = 0; s < r->n_states; s++)
+        if (r->states[s].need > r->most_need) r->most_need = r->states[s].need;
 }
 
 void rule_free(store *s, rule *r) {
@@ -387,7 +437,9 @@ static bool create(interner *in) {
     for (uint32_t k = 0; k < n; k++) {
         rule *r = in->nodes[in->members.at[k]].done;
         rule_fill(in, in->members.at[k], r);
+        if (r->kind == RULE_DISTINCT) name_states(in, in->members.at[k], r);
         find_ahead(r);
+        find_need(r);
         table_add(&in->s->rules, r);
     }
     atomic_fetch_add_explicit(&in->s->stats.rule_misses, n, memory_order_relaxed);
@@ -404,7 +456,7 @@ static bool intern_component(interner *in) {
     for (uint32_t k = 0; k < n; k++) {
         node *at = &in->nodes[in->members.at[k]];
         const draft_rule *d = &in->b->rules.at[in->members.at[k]];
-        if (d->kind == RULE_PLAIN) at->automaton = renumber(in, d->automaton);
+        if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) at->automaton = renumber(in, d->automaton);
     }
     uint32_t rounds = n == 1 ? 1 : n < 8 ? n + 1 : 9;
     for (uint32_t round = 0; round < rounds; round++) {

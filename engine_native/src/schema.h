@@ -58,11 +58,26 @@ typedef struct node_map {
 
 void **node_map_slot(work *w, node_map *m, const json *key); /* NULL inside: new */
 
+/* How values are written: see schema_style.h. */
+typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA } value_form;
+
+/* What stands around and between the parts of objects and arrays. */
+typedef struct notation {
+    json_spaces space;
+    expr *object, *object_end, *empty_end; /* empty_end: after `object` at once */
+    expr *array, *array_end;
+} notation;
+
 struct schema_context {
     builder *b;
     const json *root; /* of the document: "#" */
     dialect draft;
-    json_spaces space;
+    const struct style *style;
+    const json *excludes; /* strings that no string may contain, as it is written; NULL: none */
+    notation json, list;
+    const notation *now;  /* of the form at hand ... */
+    json_spaces space;    /* ... and its spaces */
+    value_form form, inner;     /* of what is being lowered, and of what is inside it */
     uint32_t string, character, number, integer; /* rules, + 1 once made */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;

@@ -6,11 +6,13 @@
  *   index    items so far, up to the last number that matters
  *   count    per `contains`: items that satisfied it, up to the last that matters
  *   done     per negated node: has one of the ways to fail it come true?
- *   seen     under uniqueItems: which of finitely many values have come
+ *   seen     under uniqueItems: which of a few listed values have come
+ *
+ * Unique items of more values are a rule of their own kind, alone (lower_distinct).
  *
  * An item that may or may not satisfy a schema is offered in both versions; where
  * the exact count matters, the second version is the schema's negation. */
-#include "schema.h"
+#include "schema_style.h"
 #include "state_table.h"
 
 #define MAX_PREFIX 2000 /* each of them nests the expression one level deeper */
@@ -87,6 +89,7 @@ static void add_item(schema_context *c, const schema_branch *branch, uint32_t in
 static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t index) {
     literal_list list = {0};
     add_item(c, branch, index, &list);
+    if (list.n == 0) style_check_any(c, schema_place(c, branch));
     return conjunction_rule(c, &list);
 }
 
@@ -112,7 +115,7 @@ static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_
     /* "[" space "]" or "[" space items space "]" */
     expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
     if (min == 0) items = expr_optional(b, items);
-    return expr_sequence(b, (expr *[]){expr_text(b, "["), c->space.inside, items, expr_text(b, "]")}, 4);
+    return expr_sequence(b, (expr *[]){c->now->array, items, c->now->array_end}, 3);
 }
 
 /* ---- unique items ---- */
@@ -133,16 +136,48 @@ static bool add_values(array_builder *a, uint32_t index) {
     return true;
 }
 
-static void find_values(array_builder *a, const json *at) {
+/* False if they are too many to be remembered in states. */
+static bool find_values(array_builder *a) {
     schema_context *c = a->c;
     bool finite = true;
     for (uint32_t i = 0; i <= a->prefix && i < a->max && finite; i++) finite = add_values(a, i);
-    if (!finite)
-        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
-                    "keyword \"uniqueItems\" is supported for items of at most %d listed values", MAX_VALUES);
+    if (!finite) return false;
     a->spelled = arena_alloc(&c->b->w->mem, a->values.n + 1, sizeof *a->spelled);
     for (uint32_t i = 0; i < a->values.n; i++)
-        a->spelled[i] = expr_rule(c->b, rule_of(c->b, schema_fixed(c, a->values.at[i])));
+        a->spelled[i] = expr_rule(c->b, rule_of(c->b, style_fixed_item(c, a->values.at[i])));
+    return true;
+}
+
+/* Items that are all alike, each with another value: the parser remembers them (distinct.h). */
+static expr *lower_distinct(array_builder *a, const json *at) {
+    schema_context *c = a->c;
+    builder *b = c->b;
+    if (a->prefix != 0 || a->n_counters != 0 || a->branch->n_fails != 0)
+        json_escape(b->w, at, STE_ERR_UNSUPPORTED,
+                    "keyword \"uniqueItems\" beside %s is supported for items of at most %d listed values",
+                    a->prefix != 0 ? "items with schemas of their own" : a->n_counters != 0 ? "\"contains\"" : "a negation", MAX_VALUES);
+    if (c->form != FORM_JSON)
+        json_escape(b->w, at, STE_ERR_UNSUPPORTED, "keyword \"uniqueItems\" is supported in this style for items of at most %d listed values", MAX_VALUES);
+    literal_list list = {0};
+    add_item(c, a->branch, 0, &list);
+    VEC(json) values = {0};
+    distinct_list out = {.min = a->min, .max = a->max, .place = at};
+    if (schema_finite(c, list.at, list.n, &values.at, &values.n)) {
+        for (uint32_t i = 0; i < values.n; i++) {
+            bool known = false;
+            for (uint32_t k = 0; k < i && !known; k++) known = json_equal(&values.at[k], &values.at[i]);
+            out.values += !known;
+        }
+        work_charge(b->w, (uint64_t)values.n * values.n / 16);
+        if (out.max > out.values) out.max = out.values;
+        if (out.min > out.max) return expr_never(b);
+    }
+    out.open = expr_pair(b, expr_text(b, "["), c->space.inside);
+    out.shut = expr_text(b, "]");
+    out.close = expr_pair(b, c->space.inside, expr_text(b, "]"));
+    out.separator = c->space.comma;
+    out.element = conjunction_rule(c, &list);
+    return expr_distinct(b, &out);
 }
 
 /* ---- states ---- */
@@ -296,13 +331,13 @@ static expr *lower_states(array_builder *a) {
     a->separator = a->c->space.comma;
     array_state none = {0};
     uint32_t begin = fsm_state(a->f);
-    expr_build(b, expr_pair(b, expr_text(b, "["), a->c->space.inside), a->f, a->f->start, begin);
-    if (complete(a, &none)) fsm_edge_add(a->f, begin, ']', ']', a->end);
+    expr_build(b, a->c->now->array, a->f, a->f->start, begin);
+    if (complete(a, &none)) expr_build(b, a->c->now->array_end, a->f, begin, a->end);
     add_items(a, begin, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];
-        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, expr_text(b, "]")), a->f, at, a->end);
+        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, a->c->now->array_end), a->f, at, a->end);
         if (s.index == a->max) continue;
         uint32_t next = fsm_state(a->f);
         expr_build(b, a->separator, a->f, at, next);
@@ -338,7 +373,7 @@ expr *lower_array(schema_context *c, const schema_branch *branch) {
     }
     for (uint32_t i = 0; i < branch->n_holds; i++) count_matters(a, branch->holds[i], false);
     a->unique = unique != NULL;
-    if (a->unique) find_values(a, unique);
+    if (a->unique && !find_values(a)) return lower_distinct(a, unique);
     if (a->unique && a->max > a->values.n) a->max = a->values.n; /* no more values than that */
     if (a->min > a->max) return expr_never(b);
     a->index_cap = most(a->index_cap, a->max == REPEAT_INFINITE ? a->min : a->max);

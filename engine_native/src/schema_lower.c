@@ -6,12 +6,13 @@
  * and for members of arrays and objects the conjunction of all subschemas. */
 #include "decimal.h"
 #include "json_text.h"
-#include "schema.h"
+#include "schema_style.h"
 
 struct conjunction_entry {
     literal *at;
     uint32_t n;
     uint64_t hash;
+    value_form form;
     uint32_t rule;
     conjunction_entry *chain;
 };
@@ -62,23 +63,24 @@ expr *conjunction_rule(schema_context *c, const literal_list *list) {
     arena *mem = &c->b->w->mem;
     if (contradicts(list)) return expr_never(c->b);
     size_t size = list->n * sizeof *list->at;
-    uint64_t hash = list->n == 0 ? 1 : hash_bytes(list->at, size, 2);
+    uint64_t hash = hash_mix(list->n == 0 ? 1 : hash_bytes(list->at, size, 2), c->inner);
     if (c->n_entries >= c->table_size) grow(c);
     conjunction_entry **slot = &c->table[hash & (c->table_size - 1)];
     for (conjunction_entry *e = *slot; e != NULL; e = e->chain)
-        if (e->hash == hash && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
+        if (e->hash == hash && e->form == c->inner && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
             return expr_rule(c->b, e->rule);
-    /* Any value at all: all grammars with this layout have the same rule for it. */
+    /* Any JSON at all: all grammars with this layout have the same rule for it. */
     static const char any[] = {SHARED, 'a', 'n', 'y'};
-    expr *known = list->n == 0 ? expr_named(c->b, any, sizeof any, c->layout) : NULL;
+    bool shared = list->n == 0 && c->inner == FORM_JSON && c->excludes == NULL;
+    expr *known = shared ? expr_named(c->b, any, sizeof any, layout_without_style(c->layout)) : NULL;
     conjunction_entry *e = arena_alloc(mem, 1, sizeof *e);
-    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, known != NULL ? known->u.id : rule_new(c->b), *slot};
+    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, c->inner, known != NULL ? known->u.id : rule_new(c->b), *slot};
     *slot = e;
     c->n_entries++;
     if (known != NULL) return known;
     vec_push(mem, &c->waiting, e);
     expr *made = expr_rule(c->b, e->rule);
-    return list->n == 0 ? expr_share(c->b, any, sizeof any, c->layout, made) : made;
+    return shared ? expr_share(c->b, any, sizeof any, layout_without_style(c->layout), made) : made;
 }
 
 /* ---- what the kinds share ---- */
@@ -101,13 +103,13 @@ static expr *fixed_container(schema_context *c, const json *v) {
     builder *b = c->b;
     bool object = v->kind == JSON_OBJECT;
     VEC(expr *) parts = {0};
-    vec_push(&b->w->mem, &parts, expr_text(b, object ? "{" : "["));
-    vec_push(&b->w->mem, &parts, c->space.inside);
+    vec_push(&b->w->mem, &parts, object ? c->now->object : c->now->array);
     for (uint32_t i = 0; i < v->n; i++) {
         const json *member = &v->u.items[i];
         if (i > 0) vec_push(&b->w->mem, &parts, c->space.comma);
         if (object) {
-            vec_push(&b->w->mem, &parts, json_fixed_string(b, member->key, member->key_n));
+            if (excluded_in(c, member->key, member->key_n)) return expr_never(b);
+            vec_push(&b->w->mem, &parts, style_key(c, member, member->key, member->key_n));
             vec_push(&b->w->mem, &parts, c->space.colon);
         }
         vec_push(&b->w->mem, &parts, schema_fixed(c, member));
@@ -115,6 +117,25 @@ static expr *fixed_container(schema_context *c, const json *v) {
     if (v->n > 0) vec_push(&b->w->mem, &parts, c->space.inside);
     vec_push(&b->w->mem, &parts, expr_text(b, object ? "}" : "]"));
     return expr_sequence(b, parts.at, parts.n);
+}
+
+/* An array or object where strings are raw: JSON text; or, as members and where no label tells, in the style. */
+static expr *fixed_inside(schema_context *c, const json *v) {
+    value_form outer = c->form;
+    expr *out;
+    if (outer != FORM_LIST && (c->style->item == NULL || style_has_labels(c))) {
+        style_form(c, FORM_JSON);
+        out = fixed_container(c, v);
+        style_form(c, outer);
+        return out;
+    }
+    literal_list list = {0};
+    literal_add(c, &list, schema_exactly(c, v), HOLDS);
+    value_form inner = c->inner;
+    c->inner = outer == FORM_LIST ? FORM_LIST : FORM_BARE;
+    out = conjunction_rule(c, &list);
+    c->inner = inner;
+    return out;
 }
 
 /* The value in canonical spelling; an integer also as written in the schema and with ".0". */
@@ -129,10 +150,11 @@ expr *schema_fixed(schema_context *c, const json *v) {
     case JSON_TRUE:
         return expr_text(b, "true");
     case JSON_STRING:
-        return json_fixed_string(b, v->u.text, v->n);
+        if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
+        return excluded_in(c, v->u.text, v->n) ? expr_never(b) : json_fixed_string(b, v->u.text, v->n);
     case JSON_ARRAY:
     case JSON_OBJECT:
-        return fixed_container(c, v);
+        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
     case JSON_NUMBER:
     case JSON_RAW: /* schemas are read whole */
         break;
@@ -170,7 +192,7 @@ static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *
 
 /* ---- kinds and branches ---- */
 
-static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch *branch) {
+static expr *lower_bare(schema_context *c, uint32_t kind, const schema_branch *branch) {
     for (uint32_t i = 0; i < branch->n_holds; i++) {
         const json *one = schema_get(c, branch->holds[i], "const"), *list = json_get(branch->holds[i], "enum");
         if (one != NULL) return lower_fixed(c, kind, branch, one, 1);
@@ -188,6 +210,62 @@ static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch 
     }
 }
 
+static bool is_listed(const schema_context *c, const schema_branch *branch) {
+    for (uint32_t i = 0; i < branch->n_holds; i++)
+        if (schema_get(c, branch->holds[i], "const") != NULL || json_get(branch->holds[i], "enum") != NULL) return true;
+    return false;
+}
+
+static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch *branch) {
+    value_form outer = c->form;
+    bool container = kind == TYPE_OBJECT || kind == TYPE_ARRAY, listed = is_listed(c, branch);
+    c->inner = style_inner(c, kind);
+    if (container && form_is_raw(outer) && c->inner == FORM_JSON) style_form(c, FORM_JSON);
+    expr *one = lower_bare(c, kind, branch);
+    style_form(c, outer);
+    return style_value(c, kind, listed, one);
+}
+
+/* Does a branch admit all strings? */
+static bool admits_all_strings(schema_context *c, const literal *literals, uint32_t n) {
+    static const char *const keys[] = {"const", "enum", "pattern", "format", "minLength", "maxLength", NULL};
+    schema_branches branches = schema_expand(c, TYPE_STRING, literals, n, true);
+    for (uint32_t i = 0; i < branches.n; i++) {
+        bool free = branches.at[i].n_fails == 0;
+        for (uint32_t k = 0; k < branches.at[i].n_holds && free; k++)
+            for (const char *const *key = keys; *key != NULL && free; key++)
+                free = schema_get(c, branches.at[i].holds[k], *key) == NULL;
+        if (free) return true;
+    }
+    return false;
+}
+
+/* Is the type of the values told in one word? */
+static bool names_type(const schema_context *c, const literal *literals, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const json *type = json_get(literals[i].node, "type");
+        if (literals[i].sign != HOLDS) continue;
+        if (type != NULL && type->kind == JSON_STRING) return true;
+        if (schema_get(c, literals[i].node, "const") != NULL || json_get(literals[i].node, "enum") != NULL) return true;
+    }
+    return false;
+}
+
+static const json type_key = {.kind = JSON_STRING, .n = 7, .key = "type", .key_n = 4, .u.text = "integer"};
+static const json only_integers = {.kind = JSON_OBJECT, .n = 1, .u.items = &type_key};
+
+/* Where the type is open, an integer may be labelled as one. */
+static void add_integers(schema_context *c, const literal *literals, uint32_t n, expr **out) {
+    literal *all = arena_alloc(&c->b->w->mem, n + 1, sizeof *all);
+    if (n != 0) memcpy(all, literals, n * sizeof *all);
+    all[n] = (literal){&only_integers, HOLDS};
+    schema_branches branches = schema_expand(c, TYPE_NUMBER, all, n + 1, true);
+    for (uint32_t i = 0; i < branches.n; i++) {
+        expr *one = style_integer(c, lower_bare(c, TYPE_NUMBER, &branches.at[i]));
+        if (one != NULL) *out = expr_choice(c->b, (expr *[]){*out, one}, 2);
+    }
+}
+
 static expr *lower_conjunction(schema_context *c, const literal *literals, uint32_t n) {
     static const struct {
         uint32_t kind;
@@ -198,15 +276,24 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
     uint32_t bits = TYPE_ANY;
     for (uint32_t i = 0; i < n; i++)
         if (literals[i].sign == HOLDS) bits &= schema_may_be(c, literals[i].node);
+    if (c->form == FORM_LIST) bits &= TYPE_OBJECT;
+    if (form_is_raw(c->form) && bits == TYPE_ANY && n != 0) style_check_any(c, literals[0].node);
+    /* Without labels, any text is a string: nothing else can be told from it. */
+    bool told = c->style->item != NULL || style_has_labels(c);
+    if (form_is_raw(c->form) && !told && (bits & TYPE_STRING) != 0 && admits_all_strings(c, literals, n)) bits = TYPE_STRING;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if ((bits & kinds[k].kind) == 0) continue;
         schema_branches branches = schema_expand(c, kinds[k].kind, literals, n, kinds[k].text == NULL);
         for (uint32_t i = 0; i < branches.n; i++) {
-            expr *one = kinds[k].text != NULL ? expr_text(c->b, kinds[k].text) : lower_branch(c, kinds[k].kind, &branches.at[i]);
+            expr *one = kinds[k].text != NULL ? style_value(c, kinds[k].kind, true, expr_text(c->b, kinds[k].text))
+                                              : lower_branch(c, kinds[k].kind, &branches.at[i]);
             if (one->kind != EXPR_NEVER) vec_push(&c->b->w->mem, &parts, one);
         }
     }
-    return expr_choice(c->b, parts.at, parts.n);
+    expr *all = expr_choice(c->b, parts.at, parts.n);
+    if (c->style->kinds && form_is_raw(c->form) && (bits & TYPE_INTEGER) != 0 && !names_type(c, literals, n))
+        add_integers(c, literals, n, &all);
+    return all;
 }
 
 /* ---- entry ---- */
@@ -226,7 +313,7 @@ static dialect dialect_of(const json *root) {
 schema_context *schema_context_new(builder *b, int layout) {
     schema_context *c = arena_alloc(&b->w->mem, 1, sizeof *c);
     c->b = b;
-    c->space = json_whitespace(b, layout);
+    style_open(c, layout);
     c->any_order = layout_any_order(layout);
     c->layout = layout;
     return c;
@@ -244,9 +331,11 @@ expr *schema_expr(schema_context *c, const json *schema) {
     schema_check(c, schema);
     literal_list list = {0};
     literal_add(c, &list, schema, HOLDS);
+    c->inner = style_root(c, schema);
     expr *root = conjunction_rule(c, &list);
     for (uint32_t i = 0; i < c->waiting.n; i++) {
         conjunction_entry *e = c->waiting.at[i];
+        style_form(c, e->form);
         rule_set(c->b, e->rule, lower_conjunction(c, e->at, e->n));
     }
     if (root->kind == EXPR_NEVER) return expr_rule(c->b, rule_of(c->b, root));

@@ -2,6 +2,7 @@
 #include "fsm_product.h"
 #include "json_text.h"
 #include "schema_object.h"
+#include "schema_style.h"
 
 #define MAX_REGIONS 256
 #define MAX_PATTERNS 64
@@ -183,12 +184,6 @@ static bool closed(const object_builder *o) {
     return false;
 }
 
-static expr *spelled_names(schema_context *c, const fsm *keys) {
-    expr *quote = expr_text(c->b, "\"");
-    expr *body = expr_fsm(c->b, json_spelled_automaton(c->b, keys));
-    return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
-}
-
 void find_regions(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
@@ -203,7 +198,7 @@ void find_regions(object_builder *o) {
         add_patterns(o, b->fails[i]);
         named = named || schema_get(c, b->fails[i], "propertyNames") != NULL;
     }
-    if (!named && o->patterns.n == 0) {
+    if (!named && o->patterns.n == 0 && c->form == FORM_JSON && c->excludes == NULL) {
         expr **taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
         for (uint32_t i = 0; i < o->members.n; i++) taken[i] = o->members.at[i].spelled;
         fsm *key = json_other_string_automaton(c->b, expr_choice(c->b, taken, o->members.n));
@@ -212,7 +207,7 @@ void find_regions(object_builder *o) {
         json *taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
         for (uint32_t i = 0; i < o->members.n; i++)
             taken[i] = *schema_string(c, schema_place(c, b), o->members.at[i].key, o->members.at[i].key_n);
-        fsm *keys = schema_other_strings(c, taken, o->members.n);
+        fsm *keys = style_keys(c, schema_other_strings(c, taken, o->members.n));
         for (uint32_t i = 0; i < b->n_holds && keys != NULL; i++) {
             const json *at = schema_get(c, b->holds[i], "propertyNames");
             if (at == NULL) continue;
@@ -251,5 +246,5 @@ void find_regions(object_builder *o) {
         if (!literals_are_never(&o->regions.at[i].literals)) o->regions.at[keep++] = o->regions.at[i];
     o->regions.n = keep;
     for (uint32_t i = 0; i < keep; i++)
-        if (o->regions.at[i].spelled == NULL) o->regions.at[i].spelled = spelled_names(c, o->regions.at[i].keys);
+        if (o->regions.at[i].spelled == NULL) o->regions.at[i].spelled = style_spelled_keys(c, o->regions.at[i].keys);
 }

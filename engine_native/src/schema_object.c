@@ -1,6 +1,7 @@
 /* schema_object.c - see schema_object.h: the automaton from member to member. */
 #include "json_text.h"
 #include "schema_object.h"
+#include "schema_style.h"
 
 #define MAX_UNORDERED 8
 #define MOST_IN_STATES 2 /* where nothing but the keys themselves has to be remembered, more of them are onces */
@@ -63,7 +64,7 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     expr *key = m->spelled;
     if (o->unordered_once && number >= o->n_ordered && number < o->members.n)
         key = expr_pair(b, key, expr_once(b, number - o->n_ordered));
-    expr *pair = expr_sequence(b, (expr *[]){key, o->c->space.colon, value}, 3);
+    expr *pair = style_pair(o->c, key, m->spelled, m->key != NULL, value);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
@@ -202,7 +203,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     uint32_t at = o->number.at[index];
     if (complete(o, &s)) {
         builder *b = o->c->b;
-        expr *close = s.count == 0 ? expr_text(b, "}") : expr_pair(b, o->c->space.inside, expr_text(b, "}"));
+        expr *close = s.count == 0 ? o->c->now->empty_end : o->c->now->object_end;
         expr_build(b, o->unordered_once ? expr_pair(b, expr_required(b), close) : close, o->f, at, o->end);
     }
     object_state to = s;
@@ -242,7 +243,7 @@ static expr *lower_states(object_builder *o) {
     o->end = fsm_state(o->f);
     o->f->final.at[o->end] = 1;
     o->separator = o->c->space.comma;
-    expr_build(b, expr_pair(b, expr_text(b, "{"), o->c->space.inside), o->f, o->f->start, state_number(o, (object_state){0}));
+    expr_build(b, o->c->now->object, o->f, o->f->start, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
     if (!o->unordered_once) return expr_fsm(b, o->f);
     uint32_t rule = rule_of(b, expr_fsm(b, o->f));
@@ -257,14 +258,13 @@ static expr *lower_map(object_builder *o) {
     builder *b = c->b;
     expr **parts = arena_alloc(&b->w->mem, o->regions.n + 1, sizeof *parts);
     for (uint32_t i = 0; i < o->regions.n; i++)
-        parts[i] = expr_sequence(b, (expr *[]){o->regions.at[i].spelled, c->space.colon,
-                                               conjunction_rule(c, &o->regions.at[i].literals)}, 3);
+        parts[i] = style_pair(c, o->regions.at[i].spelled, NULL, o->regions.at[i].key != NULL, conjunction_rule(c, &o->regions.at[i].literals));
     expr *pair = expr_rule(b, rule_of(b, expr_choice(b, parts, o->regions.n)));
     expr *more = expr_repeat(b, expr_pair(b, c->space.comma, pair), o->min > 1 ? o->min - 1 : 0,
                              o->max == REPEAT_INFINITE ? o->max : o->max - 1);
-    expr *members = expr_sequence(b, (expr *[]){pair, more, c->space.inside}, 3);
-    if (o->min == 0) members = expr_optional(b, members);
-    return expr_sequence(b, (expr *[]){expr_text(b, "{"), c->space.inside, members, expr_text(b, "}")}, 4);
+    expr *members = expr_sequence(b, (expr *[]){pair, more, c->now->object_end}, 3);
+    if (o->min == 0) members = expr_choice(b, (expr *[]){members, c->now->empty_end}, 2);
+    return expr_pair(b, c->now->object, members);
 }
 
 /* ---- set-up ---- */
@@ -352,16 +352,30 @@ static void count_limits(object_builder *o) {
     }
 }
 
+/* Where the key is declared; else the whole. */
+static const json *place_of(const object_builder *o, const member *m) {
+    for (uint32_t i = 0; i < o->branch->n_holds; i++) {
+        const json *properties = json_get(o->branch->holds[i], "properties");
+        const json *own = properties == NULL ? NULL : json_member(properties, m->key, m->key_n);
+        if (own != NULL) return own;
+    }
+    return schema_place(o->c, o->branch);
+}
+
 expr *lower_object(schema_context *c, const schema_branch *branch) {
     builder *b = c->b;
     object_builder *o = arena_alloc(&b->w->mem, 1, sizeof *o);
     *o = (object_builder){.c = c, .branch = branch};
     if (!schema_counts(branch, "minProperties", "maxProperties", &o->min, &o->max)) return expr_never(b);
+    style_check_object(c, branch);
     find_members(o);
     for (uint32_t i = 0; i < o->members.n; i++) {
         member *m = &o->members.at[i];
         find_literals(o, m);
-        m->spelled = json_fixed_string(b, m->key, m->key_n);
+        if (excluded_in(c, m->key, m->key_n)) literal_add(c, &m->literals, &schema_never, HOLDS);
+        m->spelled = literals_are_never(&m->literals) ? json_fixed_string(b, m->key, m->key_n)
+                                                      : style_key(c, place_of(o, m), m->key, m->key_n);
+        if (m->literals.n == 0) style_check_any(c, place_of(o, m));
     }
     find_regions(o);
     find_clauses(o);

@@ -7,7 +7,7 @@
 #include "format.h"
 #include "fsm_product.h"
 #include "json_text.h"
-#include "schema.h"
+#include "schema_style.h"
 #include "utf8.h"
 
 #define MAX_COUNTED 20000 /* states that a length may add to a pattern */
@@ -339,6 +339,11 @@ static expr *counted_tail(schema_context *c, const json *at, const fsm *f, uint3
     return expr_choice(b, parts.at, parts.n);
 }
 
+/* The texts of an automaton over code points, in the form at hand. */
+static expr *written(schema_context *c, const json *place, const fsm *f) {
+    return form_is_spelled(c->form) ? raw_texts(c, f) : json_quoted_without(c, place, json_spelled_automaton(c->b, f));
+}
+
 static expr *quoted(schema_context *c, expr *body) {
     expr *quote = expr_text(c->b, "\"");
     return expr_rule(c->b, rule_of(c->b, expr_sequence(c->b, (expr *[]){quote, body, quote}, 3)));
@@ -458,26 +463,31 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
     if (!schema_counts(whole, "minLength", "maxLength", &min, &max)) return expr_never(b);
     schema_branch left = without_opposites(c, whole, &min, &max), *branch = &left;
     if (min > max || min == REPEAT_INFINITE) return expr_never(b);
-    if (only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
-    const json *only = min == 0 && max == REPEAT_INFINITE ? only_format(c, branch) : NULL;
+    bool plain = !form_is_spelled(c->form) && c->excludes == NULL;
+    const json *place = schema_place(c, whole);
+    if (only_regex(c, branch, min, max) && !plain)
+        json_escape(b->w, place, STE_ERR_UNSUPPORTED, "keyword \"format\": \"regex\" is not supported in this style or with excludes");
+    if (plain && only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);
+    const json *only = plain && min == 0 && max == REPEAT_INFINITE ? only_format(c, branch) : NULL;
     if (only != NULL) return format_rule(c, only);
     text_set s = branch_texts(c, branch);
     if (s.any) {
-        if (min == 0 && max == REPEAT_INFINITE) return shared(c, &c->string, &json_string);
+        if (form_is_spelled(c->form)) return raw_text(c, min, max);
+        if (min == 0 && max == REPEAT_INFINITE) return plain ? shared(c, &c->string, &json_string) : json_free_without(c, place);
+        if (!plain) return written(c, place, texts_of_length(c, place, min, max));
         return quoted(c, expr_repeat(b, shared(c, &c->character, &json_character), min, max));
     }
     s.f = s.f == NULL ? NULL : fsm_reduce(s.f);
     if (s.f == NULL) return expr_never(b);
-    const json *place = schema_place(c, whole);
     if (min > 0 || max != REPEAT_INFINITE) {
         text_lengths(s.f, &shortest, &longest);
         if (shortest > max || longest < min) return expr_never(b);
         if (shortest < min || longest > max) {
-            expr *counted = counted_tail(c, place, s.f, min, max);
+            expr *counted = plain ? counted_tail(c, place, s.f, min, max) : NULL;
             if (counted != NULL) return quoted(c, counted);
             s.f = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, place, min, max)));
             if (s.f == NULL) return expr_never(b);
         }
     }
-    return quoted(c, expr_fsm(b, json_spelled_automaton(b, s.f)));
+    return written(c, place, s.f);
 }

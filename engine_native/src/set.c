@@ -11,7 +11,8 @@
  *
  * All of it works in one closure per store, so every function that makes a set
  * holds `grow` meanwhile; a step that is remembered takes no lock (set_step). */
-#include "store.h"
+#include "distinct.h"
+#include "meter.h"
 
 typedef struct waiter_node {
     waiter w;
@@ -46,6 +47,7 @@ struct closure {
     uint32_t flags;
     use *user;
     bool failed;
+    rule *missing; /* failed for want of this distinct rule's start */
 };
 
 #define LINEAR 16
@@ -86,6 +88,7 @@ static void closure_begin(use *u) {
     c->n_items = c->n_waiters = c->n_aliases = c->n_scan = 0;
     c->flags = 0;
     c->failed = false;
+    c->missing = NULL;
 }
 
 static uint64_t item_hash(const item *i) {
@@ -296,13 +299,55 @@ static void visit_repeat(store *s, item it) {
     wait_for(s, r->repeated, it.state, next, r->max != REPEAT_INFINITE && next == r->max, r, it.origin);
 }
 
+/* An element begins here, after the values of the register. */
+static void begin_element(store *s, item it) {
+    closure *c = s->closure;
+    rule *r = it.state->rule;
+    progress *start = atomic_load_explicit(&r->start, memory_order_acquire);
+    if (start == NULL) {
+        c->missing = r;
+        c->failed = true;
+        return;
+    }
+    if (seen_is_count(it.reg)) {
+        start = progress_young(s, r, it.reg);
+        if (start == NULL) c->failed = true;
+    } else if (it.reg != 0) {
+        start = ((const seen *)(uintptr_t)it.reg)->start;
+    }
+    if (start != NULL) add_item(s, r->inside, (uint64_t)(uintptr_t)start, it.origin);
+}
+
+/* May the edge of a distinct rule be taken after the element with which the register ends? */
+static bool goes_on(const state *st, rule_edge e, uint64_t reg) {
+    uint64_t n = seen_count(reg);
+    if (e.to->final) return n >= st->rule->min;
+    return n < st->rule->max && (seen_is_count(reg) || ((const seen *)(uintptr_t)reg)->start != NULL);
+}
+
+static void visit_distinct(store *s, item it) {
+    const state *st = it.state;
+    if (st->final) complete(s, st->rule, it.origin);
+    for (uint32_t i = 0; i < st->n_rules; i++) {
+        rule_edge e = st->rules[i];
+        if (e.rule == st->rule->repeated)
+            begin_element(s, it);
+        else if (!st->follows || goes_on(st, e, it.reg))
+            wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
+    }
+}
+
 static void visit(store *s, item it) {
     const state *st = it.state;
     if (st->rule->kind == RULE_REPEAT) {
         visit_repeat(s, it);
         return;
     }
-    if (st->final) complete(s, st->rule, it.origin);
+    if (st->rule->kind == RULE_DISTINCT) {
+        visit_distinct(s, it);
+        return;
+    }
+    if (st->final && (!st->rule->metered || meter_may_end(st->rule, it.reg))) complete(s, st->rule, it.origin);
     for (uint32_t i = 0; i < st->n_rules; i++) {
         rule_edge e = st->rules[i];
         wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
@@ -350,6 +395,14 @@ static void add_scan(store *s, item it) {
 
 /* The bytes that an item may go on with. */
 static void add_allowed(byteset *allow, const item *it) {
+    if (it->state->rule->metered && !meter_is_free(it->reg)) {
+        for (uint32_t e = 0; e < it->state->n_bytes; e++) {
+            const byte_edge *edge = &it->state->bytes[e];
+            uint64_t reg = it->reg; /* the bytes of an edge all begin a character, or none does */
+            if (meter_step(edge->to, edge->lo, &reg)) byteset_add_range(allow, edge->lo, edge->hi);
+        }
+        return;
+    }
     if (it->state->rule->n_onces == 0) {
         byteset_or(allow, &it->state->allow);
         return;
@@ -360,7 +413,48 @@ static void add_allowed(byteset *allow, const item *it) {
     }
 }
 
+/* Can anything of the set go on, or end, once the token is over? */
+static bool outlives_token(const set *at) {
+    if ((at->flags & SET_METERED) == 0 || (at->flags & (SET_ACCEPTING | SET_EXITS)) != 0) return true;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        uint64_t reg = at->scan[i].reg;
+        if (!at->scan[i].state->rule->metered || meter_settle(at->scan[i].state->rule, &reg)) return true;
+    }
+    return false;
+}
+
+static void add_meter(set *at, const item *it) {
+    if (!it->state->rule->metered) return;
+    at->flags |= meter_inside(it->reg) ? SET_REGISTERS | SET_METERED : SET_REGISTERS;
+}
+
 static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
+
+static bool is_distinct(const state *target) { return target != NULL && target->rule->kind == RULE_DISTINCT; }
+
+static bool is_tight(const store *s, const rule *r, uint64_t reg) { return !seen_is_count(reg) && seen_is_tight(s, r, reg); }
+
+/* Flags of a set with this item within an element. */
+static uint32_t inside_flags(const store *s, const item *it) {
+    const progress *p = progress_of(it);
+    uint32_t flags = SET_ELEMENTS | SET_INSIDE | SET_REGISTERS | (p->at->flags & (SET_RIVALS | SET_TIGHT | SET_UNREMEMBERED));
+    if (p->n_rivals != 0) flags |= SET_RIVALS;
+    if (p->kind == YOUNG) flags |= SET_YOUNG;
+    if (p->kind == READ) flags |= SET_UNREMEMBERED;
+    if (p->kind == READ && is_tight(s, p->of, p->seen)) flags |= SET_TIGHT;
+    return flags;
+}
+
+/* Are there bytes that are alike?  Not where an element's text is known. */
+static bool remembers(const item *scan, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (scan[i].state->inside && (progress_of(&scan[i])->kind == READ || (progress_of(&scan[i])->at->flags & SET_UNREMEMBERED) != 0))
+            return false;
+    return true;
+}
+
+#define SET_IDENTITY (SET_ACCEPTING | SET_EXITS | SET_UNSURE)  /* flags that items and waiters do not tell */
+#define SET_INHERITED (SET_REGISTERS | SET_OPEN | SET_ELEMENTS | SET_TIGHT)   /* flags that origins pass on */
 
 static size_t set_size(uint32_t n_scan, uint32_t n_waiters, const byte_classes *c) {
     return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter) + (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
@@ -381,18 +475,18 @@ static set *closure_intern(store *s) {
     for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
     SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
 
-    uint64_t hash = hash_mix(c->flags & (SET_ACCEPTING | SET_EXITS), n_scan);
+    uint64_t hash = hash_mix(c->flags & SET_IDENTITY, n_scan);
     if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
     if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
     if (!table_reserve(s, &s->sets)) return NULL;
     for (set *o = table_first(&s->sets, hash); o != NULL; o = o->chain)
         if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
-            (o->flags & (SET_ACCEPTING | SET_EXITS)) == (c->flags & (SET_ACCEPTING | SET_EXITS)) &&
+            (o->flags & SET_IDENTITY) == (c->flags & SET_IDENTITY) &&
             (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
             (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
             return o;
 
-    byte_classes *classes = n_scan == 0 ? NULL : classes_of(s, c->scan, n_scan);
+    byte_classes *classes = n_scan == 0 ? NULL : remembers(c->scan, n_scan) ? classes_of(s, c->scan, n_scan) : classes_of_none(s);
     if (n_scan != 0 && classes == NULL) return NULL;
     set *out = store_alloc(s, set_size(n_scan, c->n_waiters, classes));
     if (out == NULL) {
@@ -410,12 +504,20 @@ static set *closure_intern(store *s) {
     for (uint32_t i = 0; i < n_scan; i++) {
         add_allowed(&out->allow, &out->scan[i]);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
-        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & (SET_REGISTERS | SET_OPEN);
+        if (out->scan[i].state->inside) {
+            byteset_or(&out->allow, &progress_of(&out->scan[i])->allow);
+            out->flags |= inside_flags(s, &out->scan[i]);
+        }
+        if (out->scan[i].origin != NULL) out->flags |= out->scan[i].origin->flags & SET_INHERITED;
+        add_meter(out, &out->scan[i]);
     }
+    if (!outlives_token(out)) out->flags |= SET_CUT;
     for (uint32_t i = 0; i < out->n_waiters; i++) {
         const waiter *w = &set_waiters(out)[i];
         if (counts(w->target)) out->flags |= w->reg == COUNT_OPEN ? SET_REGISTERS | SET_OPEN : SET_REGISTERS;
-        if (w->origin != NULL) out->flags |= w->origin->flags & (SET_REGISTERS | SET_OPEN);
+        if (is_distinct(w->target) && w->reg != 0)
+            out->flags |= SET_REGISTERS | SET_ELEMENTS | (is_tight(s, w->target->rule, w->reg) ? SET_TIGHT : 0);
+        if (w->origin != NULL) out->flags |= w->origin->flags & SET_INHERITED;
     }
     table_add(&s->sets, out);
     return out;
@@ -443,42 +545,79 @@ static void resolve_aliases(store *s) {
         add_waiter(s, (waiter){c->aliases[i].on, c->aliases[i].target, NULL, c->aliases[i].reg});
 }
 
+/* Can a byte or a token follow the item at once? */
+static bool can_scan(const item *it) {
+    if (it->state->rule->metered && it->state->n_tokens == 0) {
+        byteset allow = {0};
+        add_allowed(&allow, it);
+        return !byteset_empty(&allow);
+    }
+    return it->state->n_bytes != 0 || it->state->n_tokens != 0 || it->state->inside;
+}
+
 /* Run the closure over the kernel items added so far. */
 static set *closure_run(store *s) {
     closure *c = s->closure;
     for (uint32_t i = 0; i < c->n_items && !c->failed; i++) {
         item it = c->items[i];
-        if (it.state->n_bytes != 0 || it.state->n_tokens != 0) add_scan(s, it);
+        if (can_scan(&it)) add_scan(s, it);
         visit(s, it);
     }
     resolve_aliases(s);
     return closure_intern(s);
 }
 
-size_t set_bytes(const set *at) { return set_size(at->n_scan, at->n_waiters, at->classes); }
+/* Progresses are counted where they stand. */
+size_t set_bytes(const set *at) {
+    size_t n = set_size(at->n_scan, at->n_waiters, at->classes);
+    for (uint32_t i = 0; (at->flags & SET_INSIDE) != 0 && i < at->n_scan; i++)
+        if (at->scan[i].state->inside) n += progress_bytes(progress_of(&at->scan[i]));
+    return n;
+}
 
 void set_destroy(store *s, set *at) {
     row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     if (r != NULL) row_release(s, r);
     exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
-    if (e != NULL) store_free(s, e, sizeof *e + e->n * sizeof *e->nodes);
+    if (e != NULL) store_free(s, e, exit_list_size(e));
     loop *l = atomic_load_explicit(&at->loop, memory_order_relaxed);
     if (l != NULL) store_free(s, l, sizeof *l);
-    size_t size = set_bytes(at);
+    size_t size = set_size(at->n_scan, at->n_waiters, at->classes);
     classes_release(s, at->classes);
     store_free(s, at, size);
 }
 
-set *set_initial(use *u, rule *root) {
+static set *set_at_start(use *u, rule *r, set *origin) {
     store *s = u->s;
     pthread_mutex_lock(&s->grow);
     closure_begin(u);
-    root = predicted(s->closure, root);
-    if (root != NULL) add_item(s, &root->states[0], 0, s->bottom);
-    if (root != NULL && root->nullable) s->closure->flags |= SET_ACCEPTING;
+    r = predicted(s->closure, r);
+    if (r != NULL) add_item(s, &r->states[0], 0, origin);
+    if (r != NULL && r->nullable) complete_outermost(s, origin);
     set *out = closure_run(s);
     pthread_mutex_unlock(&s->grow);
     return out;
+}
+
+set *set_initial(use *u, rule *root) { return set_at_start(u, root, u->s->bottom); }
+
+set *set_beginning(use *u, rule *r) { return set_at_start(u, r, u->s->top); }
+
+/* Run the closure for which `kernel` adds the items, with `grow`; the start of a distinct rule that it misses is made
+ * in between, since there is only one closure. */
+static set *run_kernel(use *u, void (*kernel)(store *s, const void *ctx), const void *ctx) {
+    store *s = u->s;
+    for (;;) {
+        closure_begin(u);
+        kernel(s, ctx);
+        set *out = closure_run(s);
+        rule *missing = s->closure->missing;
+        if (out != NULL || missing == NULL) return out;
+        pthread_mutex_unlock(&s->grow);
+        bool made = element_begin(u, missing);
+        pthread_mutex_lock(&s->grow);
+        if (!made) return NULL;
+    }
 }
 
 set *set_local(use *u, const state *st, uint64_t reg) {
@@ -486,33 +625,74 @@ set *set_local(use *u, const state *st, uint64_t reg) {
     pthread_mutex_lock(&s->grow);
     closure_begin(u);
     add_scan(s, (item){st, s->top, reg});
-    if (st->final) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
+    if (st->final && (!st->rule->metered || meter_may_end(st->rule, reg))) s->closure->flags |= SET_EXITS; /* as the step that comes back to st would say */
     set *out = closure_intern(s);
     pthread_mutex_unlock(&s->grow);
     return out;
 }
 
-set *set_step_slow(use *u, set *from, uint32_t byte) {
+typedef struct byte_step {
+    set *from;
+    uint32_t byte;
+    const element_step *elements; /* of the items within an element that take the byte, in order */
+} byte_step;
+
+static void byte_kernel(store *s, const void *ctx) {
+    const byte_step *step = ctx;
+    set *from = step->from;
+    uint32_t byte = step->byte, k = 0;
+    for (uint32_t i = 0; i < from->n_scan; i++) {
+        const item *it = &from->scan[i];
+        if (it->state->inside && byteset_has(&progress_of(it)->allow, byte)) {
+            const element_step *e = &step->elements[k++];
+            if (e->within != NULL) add_item(s, it->state, (uint64_t)(uintptr_t)e->within, it->origin);
+            if (e->done) add_item(s, it->state->rule->after, e->seen, it->origin);
+            if (e->done && progress_of(it)->kind == YOUNG) s->closure->flags |= SET_UNSURE;
+        }
+        if (!byteset_has(&it->state->allow, byte)) continue;
+        for (uint32_t e = 0; e < it->state->n_bytes; e++) {
+            const byte_edge *edge = &it->state->bytes[e];
+            uint64_t reg = it->reg;
+            if (byte < edge->lo || edge->hi < byte || (edge->to->rule->metered && !meter_step(edge->to, byte, &reg))) continue;
+            add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
+        }
+    }
+}
+
+static set *step_with(use *u, byte_step step) {
     store *s = u->s;
-    assert(byteset_has(&from->allow, byte));
+    set *from = step.from;
+    uint32_t byte = step.byte;
     pthread_mutex_lock(&s->grow);
     _Atomic(set *) *edge = &from->edges[from->classes->of[byte]];
     set *out = atomic_load_explicit(edge, memory_order_relaxed);
     if (out != NULL) goto done; /* another thread was faster */
-    closure_begin(u);
-    for (uint32_t i = 0; i < from->n_scan; i++) {
-        const item *it = &from->scan[i];
-        if (!byteset_has(&it->state->allow, byte)) continue;
-        for (uint32_t e = 0; e < it->state->n_bytes; e++) {
-            const byte_edge *by = &it->state->bytes[e];
-            if (by->lo <= byte && byte <= by->hi) add_item(s, by->to, it->reg, it->origin == NULL ? from : it->origin);
-        }
-    }
-    out = closure_run(s);
-    if (out != NULL) atomic_store_explicit(edge, out, memory_order_release);
+    out = run_kernel(u, byte_kernel, &step);
+    if (out != NULL && (from->flags & SET_UNREMEMBERED) == 0) atomic_store_explicit(edge, out, memory_order_release);
 done:
     pthread_mutex_unlock(&s->grow);
     return out;
+}
+
+/* Elements take their step first: that may need sets of its own. */
+static set *step_inside(use *u, set *from, uint32_t byte) {
+    store *s = u->s;
+    element_step few[4], *elements = few;
+    uint32_t k = 0;
+    if (from->n_scan > 4) elements = store_alloc(s, from->n_scan * sizeof *elements);
+    bool fine = elements != NULL;
+    for (uint32_t i = 0; fine && i < from->n_scan; i++)
+        if (from->scan[i].state->inside && byteset_has(&progress_of(&from->scan[i])->allow, byte))
+            fine = element_take(u, progress_of(&from->scan[i]), byte, &elements[k++]);
+    set *out = fine ? step_with(u, (byte_step){from, byte, elements}) : NULL;
+    if (elements != few) store_free(s, elements, from->n_scan * sizeof *elements);
+    return out;
+}
+
+set *set_step_slow(use *u, set *from, uint32_t byte) {
+    assert(byteset_has(&from->allow, byte));
+    if ((from->flags & SET_INSIDE) != 0) return step_inside(u, from, byte);
+    return step_with(u, (byte_step){from, byte, NULL});
 }
 
 static bool edge_has(const token_edge *e, uint64_t reg, uint32_t token) {
@@ -527,17 +707,45 @@ bool set_has_token(const set *from, uint32_t token) {
     return false;
 }
 
-set *set_step_token(use *u, set *from, uint32_t token) {
-    store *s = u->s;
-    pthread_mutex_lock(&s->grow);
-    closure_begin(u);
+typedef struct token_step {
+    set *from;
+    uint32_t token;
+} token_step;
+
+static void token_kernel(store *s, const void *ctx) {
+    const token_step *step = ctx;
+    set *from = step->from;
     for (uint32_t i = 0; i < from->n_scan; i++) {
         const item *it = &from->scan[i];
         for (uint32_t e = 0; e < it->state->n_tokens; e++)
-            if (edge_has(&it->state->tokens[e], it->reg, token))
+            if (edge_has(&it->state->tokens[e], it->reg, step->token))
                 add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
     }
-    set *out = closure_run(s);
+}
+
+set *set_step_token(use *u, set *from, uint32_t token) {
+    store *s = u->s;
+    pthread_mutex_lock(&s->grow);
+    set *out = run_kernel(u, token_kernel, &(token_step){from, token});
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+set *set_settle(use *u, set *at) {
+    store *s = u->s;
+    if ((at->flags & SET_METERED) == 0) return at;
+    set *known = atomic_load_explicit(&at->settled, memory_order_acquire);
+    if (known != NULL) return known;
+    pthread_mutex_lock(&s->grow);
+    closure_begin(u);
+    s->closure->flags = at->flags & SET_IDENTITY;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        item it = at->scan[i];
+        if (!it.state->rule->metered || meter_settle(it.state->rule, &it.reg)) add_scan(s, it);
+    }
+    for (uint32_t i = 0; i < at->n_waiters; i++) add_waiter(s, set_waiters(at)[i]);
+    set *out = closure_intern(s);
+    if (out != NULL) atomic_store_explicit(&at->settled, out, memory_order_release);
     pthread_mutex_unlock(&s->grow);
     return out;
 }
@@ -560,12 +768,34 @@ set *set_union(use *u, set *a, set *b) {
     return out;
 }
 
+typedef struct completion {
+    set *origin;
+    rule *of;
+} completion;
+
+static void completion_kernel(store *s, const void *ctx) {
+    const completion *c = ctx;
+    complete(s, c->of, c->origin);
+}
+
 set *set_after(use *u, set *at, set *origin, rule *completed) {
     store *s = u->s;
     pthread_mutex_lock(&s->grow);
-    closure_begin(u);
-    complete(s, completed, origin == NULL ? at : origin);
-    set *out = closure_run(s);
+    set *out = run_kernel(u, completion_kernel, &(completion){origin == NULL ? at : origin, completed});
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
+
+static void item_kernel(store *s, const void *ctx) {
+    const item *it = ctx;
+    add_item(s, it->state, it->reg, it->origin);
+}
+
+set *set_after_element(use *u, const item *within, uint64_t reg) {
+    store *s = u->s;
+    item after = {within->state->rule->after, within->origin, reg};
+    pthread_mutex_lock(&s->grow);
+    set *out = run_kernel(u, item_kernel, &after);
     pthread_mutex_unlock(&s->grow);
     return out;
 }
@@ -578,6 +808,7 @@ set *set_after(use *u, set *at, set *origin, rule *completed) {
  * and of max, the count does not matter to the mask: COUNT_OPEN or COUNT_FREE
  * stands for all of them, and then the set can come back to itself. */
 static uint64_t canonical_count(const store *s, const waiter *w) {
+    if (is_distinct(w->target)) return seen_canonical(s, w->target->rule, w->reg);
     if (!counts(w->target) || w->reg >= COUNT_FREE) return w->reg;
     const rule *r = w->target->rule;
     uint64_t ahead = (uint64_t)s->reach + 1;
@@ -589,6 +820,16 @@ static uint64_t canonical_count(const store *s, const waiter *w) {
 static set *canonical_or_self(set *at) {
     if (at == NULL || (at->flags & SET_REGISTERS) == 0) return at;
     return atomic_load_explicit(&at->canonical, memory_order_acquire);
+}
+
+static set *inner_set(const item *it) { return it->state->inside ? progress_of(it)->at : NULL; }
+
+/* Of an item; the set of its element has its canonical one. */
+static uint64_t canonical_register(store *s, const item *it) {
+    if (!it->state->inside || progress_of(it)->kind == YOUNG) return it->reg;
+    progress *p = progress_forgotten(s, progress_of(it), canonical_or_self(progress_of(it)->at));
+    if (p == NULL) s->closure->failed = true;
+    return (uint64_t)(uintptr_t)p;
 }
 
 /* Origins first, without recursion: the chain of origins is as deep as the text is nested. */
@@ -606,8 +847,11 @@ set *set_canonical(use *u, set *at) {
     while (n > 0 && !c->failed) {
         set *top = stack[n - 1];
         uint32_t before = n;
-        for (uint32_t i = 0; i < top->n_scan + top->n_waiters && !c->failed; i++) {
-            set *origin = i < top->n_scan ? top->scan[i].origin : set_waiters(top)[i - top->n_scan].origin;
+        uint32_t inner = (top->flags & SET_INSIDE) != 0 ? top->n_scan : 0; /* the sets of elements */
+        for (uint32_t i = 0; i < inner + top->n_scan + top->n_waiters && !c->failed; i++) {
+            set *origin = i < inner ? inner_set(&top->scan[i])
+                          : i < inner + top->n_scan ? top->scan[i - inner].origin
+                                                    : set_waiters(top)[i - inner - top->n_scan].origin;
             if (origin == NULL || canonical_or_self(origin) != NULL) continue;
             stack = reserve(s, c, stack, n, &cap, sizeof *stack);
             if (!c->failed) stack[n++] = origin;
@@ -616,9 +860,12 @@ set *set_canonical(use *u, set *at) {
         n--;
         if (canonical_or_self(top) != NULL) continue;
         closure_begin(u);
-        c->flags = top->flags & (SET_ACCEPTING | SET_EXITS);
-        for (uint32_t i = 0; i < top->n_scan; i++)
-            add_scan(s, (item){top->scan[i].state, canonical_or_self(top->scan[i].origin), top->scan[i].reg});
+        c->flags = top->flags & SET_IDENTITY;
+        for (uint32_t i = 0; i < top->n_scan; i++) {
+            item it = {top->scan[i].state, canonical_or_self(top->scan[i].origin), canonical_register(s, &top->scan[i])};
+            if (it.state->rule->metered) it.reg = meter_canonical(it.state->rule, it.reg, s->reach);
+            add_scan(s, it);
+        }
         for (uint32_t i = 0; i < top->n_waiters; i++) {
             waiter w = set_waiters(top)[i];
             w.reg = canonical_count(s, &w);
@@ -635,7 +882,42 @@ set *set_canonical(use *u, set *at) {
     return out;
 }
 
-/* ---- one counter without its bounds ---- */
+/* ---- one counter, or one meter of characters, without its bounds ---- */
+
+set *set_unmetered(use *u, set *at, uint64_t *left, const item **metered) {
+    store *s = u->s;
+    *left = UINT64_MAX;
+    *metered = NULL;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        const item *it = &at->scan[i];
+        if (!it->state->rule->metered) continue;
+        if (*metered != NULL) { /* two of them: nothing is known */
+            *metered = NULL;
+            return at;
+        }
+        *metered = it;
+    }
+    if (*metered == NULL || meter_chars((*metered)->reg) >= CHARS_OPEN) return at;
+    const item *only = *metered;
+    const meter *m = &only->state->rule->meter;
+    uint32_t chars = meter_chars(only->reg), mark = chars < m->least_chars ? CHARS_OPEN : CHARS_FREE;
+    if (m->most_chars != 0) *left = m->most_chars - chars - only->state->need;
+    set *known = atomic_load_explicit(&at->unbounded, memory_order_acquire);
+    if (known != NULL) return known;
+    pthread_mutex_lock(&s->grow);
+    closure_begin(u);
+    s->closure->flags = at->flags & SET_IDENTITY;
+    for (uint32_t i = 0; i < at->n_scan; i++) {
+        item it = at->scan[i];
+        if (&at->scan[i] == only) it.reg = meter_register(mark, meter_tokens(it.reg), meter_inside(it.reg));
+        add_scan(s, it);
+    }
+    for (uint32_t i = 0; i < at->n_waiters; i++) add_waiter(s, set_waiters(at)[i]);
+    set *out = closure_intern(s);
+    if (out != NULL) atomic_store_explicit(&at->unbounded, out, memory_order_release);
+    pthread_mutex_unlock(&s->grow);
+    return out;
+}
 
 set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter) {
     store *s = u->s;

@@ -10,6 +10,7 @@
 #include "store.h"
 
 #include "budget.h"
+#include "distinct.h"
 #include "matcher.h"
 
 void *store_alloc(store *s, size_t size) {
@@ -48,6 +49,8 @@ static void destroy(store *s) {
             rule_free(s, r);
             r = next;
         }
+    distinct_sweep(s);
+    table_free(s, &s->progresses);
     table_free(s, &s->sets);
     table_free(s, &s->rules);
     table_free(s, &s->rows);
@@ -111,16 +114,21 @@ static void mark_rules(rule *r, rule **list) {
     *list = r;
 }
 
+static void mark_each(void *ctx, set *at) { mark_set(at, ctx); }
+
 static void mark_from_set(set *at, set **sets, rule **rules) {
     for (uint32_t i = 0; i < at->n_scan; i++) {
         mark_set(at->scan[i].origin, sets);
         mark_rules(at->scan[i].state->rule, rules);
+        if (at->scan[i].state->inside) progress_mark(progress_of(&at->scan[i]), mark_each, sets);
     }
     for (uint32_t i = 0; i < at->n_waiters; i++) {
         const waiter *w = &set_waiters(at)[i];
         mark_set(w->origin, sets);
         mark_rules(w->on, rules);
-        if (w->target != NULL) mark_rules(w->target->rule, rules);
+        if (w->target == NULL) continue;
+        mark_rules(w->target->rule, rules);
+        if (w->target->rule->kind == RULE_DISTINCT) seen_mark(w->reg, mark_each, sets);
     }
 }
 
@@ -135,15 +143,17 @@ static void mark(store *s) {
             if (r->pins != 0) mark_rules(r, &rules);
     for (ste_matcher *m = s->matchers; m != NULL; m = m->next)
         for (uint32_t i = 0; i < m->n_steps; i++) mark_set(m->steps[i], &sets);
-    while (sets != NULL) {
-        set *at = sets;
-        sets = atomic_load_explicit(&at->canonical, memory_order_relaxed);
-        mark_from_set(at, &sets, &rules);
-    }
-    while (rules != NULL) {
+    while (sets != NULL || rules != NULL) {
+        while (sets != NULL) {
+            set *at = sets;
+            sets = atomic_load_explicit(&at->canonical, memory_order_relaxed);
+            mark_from_set(at, &sets, &rules);
+        }
+        if (rules == NULL) break;
         rule *r = rules;
         rules = (rule *)(uintptr_t)r->stamp;
         r->stamp = 0;
+        progress_mark(atomic_load_explicit(&r->start, memory_order_relaxed), mark_each, &sets);
         mark_rules(r->repeated, &rules);
         for (uint32_t i = 0; i < r->n_rules; i++) mark_rules(r->rules[i].rule, &rules);
     }
@@ -156,6 +166,7 @@ static void mark(store *s) {
 static void prune_set(store *s, set *at, bool everything) {
     atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->unbounded, NULL, memory_order_relaxed);
+    atomic_store_explicit(&at->settled, NULL, memory_order_relaxed);
     for (uint32_t i = 0; at->classes != NULL && i < at->classes->n; i++) {
         set *to = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
         if (to != NULL && !to->mark) atomic_store_explicit(&at->edges[i], NULL, memory_order_relaxed);
@@ -170,7 +181,7 @@ static void prune_set(store *s, set *at, bool everything) {
 static uint64_t local_bytes(const store *s, const set *at) {
     const row *r = atomic_load_explicit(&at->row, memory_order_relaxed);
     const exit_list *e = atomic_load_explicit(&at->exits, memory_order_relaxed);
-    return set_bytes(at) + (r == NULL ? 0 : row_bytes(s, r)) + (e == NULL ? 0 : e->n * sizeof *e->nodes);
+    return set_bytes(at) + (r == NULL ? 0 : row_bytes(s, r)) + (e == NULL ? 0 : exit_list_size(e));
 }
 
 static void keep_local_parts(store *s) {
@@ -224,6 +235,7 @@ void store_collect(store *s, collect_when how) {
             set_destroy(s, here);
         }
     s->bottom->mark = s->top->mark = false;
+    distinct_sweep(s);
     for (uint32_t i = 0; i < table_size(&s->rules); i++)
         for (rule **at = (rule **)(void *)table_at(&s->rules, i); *at != NULL;) {
             rule *here = *at;

@@ -51,6 +51,8 @@ typedef struct set set;
 typedef struct row row;
 typedef struct store store;
 typedef struct measure measure; /* budget.h */
+typedef struct progress progress; /* distinct.h */
+typedef struct seen seen;
 
 /* Kinds of bytes, numbered from 0; those that are refused are n (modulo 256; classes.c). */
 typedef struct byte_classes {
@@ -95,10 +97,13 @@ struct state {
     token_edge *tokens;
     once_edge *onces;
     uint32_t n_bytes, n_rules, n_tokens, n_onces;
+    uint32_t need;  /* in a metered rule: the fewest characters to its end */
     uint64_t ahead; /* in a rule with onces: those that can be the next */
     bool ends;      /* ... and whether the rule can end before another one */
     bool final;
     bool last;     /* final and without edges: it can only complete its rule */
+    bool inside;   /* of a distinct rule: within an element; the register is a progress (distinct.h) */
+    bool follows;  /* ... after an element */
     byteset allow;
     byte_classes *classes; /* NULL until a set asks for them; under grow */
 };
@@ -111,11 +116,17 @@ struct rule {
     uint32_t n_bytes, n_rules, n_tokens, n_onces; /* edges of all states */
     uint64_t required;   /* onces that must have been passed */
     bool nullable;
+    bool metered;        /* its items' registers are those of meter.h */
     bool mark;           /* during a collection */
     rule_kind kind;
     capture capture;     /* of a plain rule; part of what makes rules equal */
-    uint32_t min, max;   /* of a repeat */
-    rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built */
+    meter meter;         /* likewise */
+    uint32_t most_need;  /* of a metered rule: the largest `need` of a state */
+    uint32_t min, max;   /* of a repeat, or the elements of a distinct rule */
+    rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built; a distinct rule's elements */
+    const state *inside, *after; /* of a distinct rule: the states `inside` and `follows` */
+    uint32_t values;     /* ... and how many values elements have, at least */
+    _Atomic(progress *) start; /* ... and the beginning of its first element, NULL until it is needed */
     struct name *name;   /* of a named rule */
     uint32_t pins;       /* compiles that are about to use it; under grow */
     uint64_t memory;
@@ -163,6 +174,15 @@ typedef struct waiter {
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
 #define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+#define SET_ELEMENTS 1024u /* something here remembers the elements of a distinct rule */
+#define SET_INSIDE 32u   /* some scan item is within an element of a distinct rule (distinct.h) ... */
+#define SET_RIVALS 64u   /* ... and has rivals */
+#define SET_YOUNG 128u   /* ... or is a young one */
+#define SET_UNSURE 256u  /* a young element has just been completed */
+#define SET_UNREMEMBERED 2048u /* ... whose text tells every byte from the others: steps from here are not remembered */
+#define SET_TIGHT 512u   /* a distinct rule's elements may run out of values soon */
+#define SET_METERED 4096u /* a scan item counts this token: see set_settle */
+#define SET_CUT 8192u    /* no token can end here: nothing would be left */
 
 /* Registers of a repeat that are no counts: as many repetitions as one likes from here on. */
 #define COUNT_FREE (UINT64_MAX - 1) /* and it may end */
@@ -170,9 +190,10 @@ typedef struct waiter {
 
 /* The trie nodes one byte after the rule under top is complete, by that byte (mask.c). */
 typedef struct exit_list {
-    uint32_t n;
-    uint32_t nodes[]; /* rising byte */
+    uint32_t n, n_unsure;
+    uint32_t nodes[]; /* rising byte; then those where a canonical set does not know enough (distinct.h) */
 } exit_list;
+static inline size_t exit_list_size(const exit_list *e) { return sizeof *e + ((size_t)e->n + e->n_unsure) * sizeof *e->nodes; }
 
 /* Characters after each of which a set is the same one again: itself, or the first one after (loops.c). */
 typedef struct loop {
@@ -195,7 +216,8 @@ struct set {
     _Atomic(exit_list *) exits;
     _Atomic(loop *) loop;
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
-    _Atomic(set *) unbounded; /* the set without the bounds of its one counter; itself if it has none */
+    _Atomic(set *) unbounded; /* the set without the bounds of its one counter or meter; itself if it has none */
+    _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
     byte_classes *classes; /* NULL: it takes no byte */
     _Atomic(set *) *edges; /* the set after a byte, by its class */
     item scan[];           /* waiters and edges follow */
@@ -253,7 +275,8 @@ struct store {
     _Atomic uint32_t references;
     pthread_rwlock_t gate;
     pthread_mutex_t grow;
-    table rules, sets, rows, classes;
+    table rules, sets, rows, classes, progresses;
+    seen *seens;               /* all of them */
     _Atomic uint64_t bytes;
     uint64_t budget;
     _Atomic uint32_t epoch; /* collections + 1 */
@@ -308,6 +331,8 @@ void closure_free(store *s, closure *c);
 /* All of these return NULL when they fail, with the reason in u->code, and want the gate held for reading.
  * set_initial: the set at the start of a text in root. */
 set *set_initial(use *u, rule *root);
+/* The set at the start of a rule by itself, under top. */
+set *set_beginning(use *u, rule *r);
 /* The set of one item by itself, under top. */
 set *set_local(use *u, const state *state, uint64_t reg);
 /* The set after one byte that from->allow has. */
@@ -319,15 +344,22 @@ static inline set *set_step(use *u, set *from, uint32_t byte) {
 /* Does a token edge of `from` carry this token?  If so, set_step_token is the set after it. */
 bool set_has_token(const set *from, uint32_t token);
 set *set_step_token(use *u, set *from, uint32_t token);
+/* The set once a token that led to it is over.  Not for sets that are SET_CUT. */
+set *set_settle(use *u, set *at);
 /* What is possible in a or in b. */
 set *set_union(use *u, set *a, set *b);
 /* The set after the rule of an item that began in origin (NULL: in s itself) is complete. */
 set *set_after(use *u, set *at, set *origin, rule *completed);
+/* The set after an element of a distinct rule: its item goes on with this register. */
+set *set_after_element(use *u, const item *within, uint64_t reg);
 /* The set whose mask is the mask of s. */
 set *set_canonical(use *u, set *at);
 /* If what begins in `at` is one counted repeat: `at` without its bounds, *left: how many more repetitions the
  * upper bound leaves (UINT64_MAX: no bound), *counter: its waiter.  Else `at` itself, and NULL. */
 set *set_unbounded(use *u, set *at, uint64_t *left, const waiter **counter);
+/* If just one item of `at` is metered: `at` without its bounds of characters, *left: how many more the upper one
+ * leaves (UINT64_MAX: no bound), *metered: the item.  Else `at` itself, and NULL.  NULL as above. */
+set *set_unmetered(use *u, set *at, uint64_t *left, const item **metered);
 void set_destroy(store *s, set *at);
 size_t set_bytes(const set *at);
 
@@ -353,10 +385,15 @@ void row_release(store *s, row *r);               /* under grow or the gate's wr
 
 /* classes.c: the kinds of bytes to n > 0 scan items, for the caller to release; NULL when out of memory.  Under grow. */
 byte_classes *classes_of(store *s, const item *scan, uint32_t n);
+/* For a set that remembers no steps: one class, whose step is never there. */
+byte_classes *classes_of_none(store *s);
 void classes_release(store *s, byte_classes *c);
 
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
+/* Is `at` a loop, or does it become one in a few bytes, as after a backslash?  Then it is in a string that can go on in
+ * infinitely many ways.  1, 0, or negative: failed. */
+int set_is_endless(use *u, set *at);
 /* The tokens that the loop does not settle; NULL: they are not known, it is of no use. */
 const leavers *loop_leavers(store *s, const loop *l);
 /* Tokens made of the loop's characters, at most `most` of them. */

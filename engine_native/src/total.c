@@ -62,7 +62,7 @@ static void find_total(const rule *r, uint8_t *alive) {
 
 int state_is_total(store *s, const state *st) {
     rule *r = st->rule;
-    if (r->kind != RULE_PLAIN || r->n_states > MOST_STATES || r->n_onces != 0) return 0;
+    if (r->kind != RULE_PLAIN || r->n_states > MOST_STATES || r->n_onces != 0 || r->metered) return 0;
     uint32_t *total = atomic_load_explicit(&r->total, memory_order_acquire);
     if (total == NULL) {
         uint32_t words = (r->n_states + 31) / 32;

@@ -20,6 +20,15 @@ static const struct {
      "\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"
      "\"capture\":\"value\"},\"end\":\"</a>\"}]}}",
      "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on", 0},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"dispatch\",\"rules\":[[\"<f\",{\"type\":\"json_schema\",\"style\":\"kimi_k3_xml\",\"json_schema\":{"
+     "\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":40},\"b\":{}}}}],[\"<f>\",{"
+     "\"type\":\"any_text\",\"max_tokens\":3,\"max_chars\":9}]]}}",
+     "x <f<|open|>argument key=\"a\" type=\"string\"<|sep|>ab<|close|>argument<|sep|> <f>ab", 0},
+    {STE_KIND_STRUCTURAL_TAG,
+     "{\"format\":{\"type\":\"tag\",\"begin\":{\"type\":\"token\",\"token\":97},\"content\":{\"type\":\"token_dispatch\",\"rules\":[["
+     "98,{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"string\",\"maxLength\":3},\"excludes\":[\"xx\"]}]]},\"end\":\"c\"}}",
+     "", 0},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx", 0},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90} | \"true\" \"<|x|>\"?",
      "(abc)xx", 7},
@@ -37,6 +46,12 @@ static const struct {
      "{\"type\":\"integer\"}\nlist{p}: p (\",\" p)*\nT: /[a-z]+/ & ~/x+/\n",
      "ab 12 x, x a ", 0},
     {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0},
+    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"array\"],\"uniqueItems\":true},\"uniqueItems\":true}",
+     "[\"abc\",\"ab\",[1,12],[1", 0},
+    {STE_KIND_JSON_SCHEMA,
+     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"}},\"additionalProperties\":false},"
+     "\"uniqueItems\":true}",
+     "[{},{\"a\":true},{\"a\":f", 0},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
 };

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ _TAG = {
         "excludes": ["</s", "é"],
     },
 }
+
+
+def _text(**limits: int) -> dict[str, Any]:
+    content = {"type": "any_text", **limits}
+    return {"format": {"type": "tag", "begin": "<think>", "content": content, "end": "</think>"}}
+
+
+def _styled(style: str) -> dict[str, Any]:
+    properties = {"a": {"type": "string", "minLength": 4, "maxLength": 60}, "b": {"type": "string"}}
+    return {
+        "format": {"type": "json_schema", "style": style, "json_schema": {"type": "object", "properties": properties}}
+    }
 
 
 def _grammars(compiler: Compiler) -> dict[str, Grammar]:
@@ -77,6 +90,12 @@ def _grammars(compiler: Compiler) -> dict[str, Grammar]:
                 }
             }
         ),
+        "limited text": compiler.compile_structural_tag(_text(max_chars=9)),
+        "text of a few tokens": compiler.compile_structural_tag(_text(max_tokens=3)),
+        "text limited twice": compiler.compile_structural_tag(_text(max_tokens=2, max_chars=300)),
+        "raw strings": compiler.compile_structural_tag(_styled("qwen_xml")),
+        "labelled raw strings": compiler.compile_structural_tag(_styled("deepseek_xml")),
+        "raw strings of a style with bare keys": compiler.compile_structural_tag(_styled("gemma")),
         "class": compiler.compile_regex(r"[^<>]{3,60}|\w+"),
         "unicode": compiler.compile_regex(r"[^\u0000-\u007f]{2,9}x"),
         "recursive words": compiler.compile_ebnf('root ::= word (" " root)?\nword ::= [^ "] word | [^ "]'),
@@ -112,3 +131,53 @@ def test_mask_on_real_vocabulary_equals_acceptance_of_every_token(tokenizer: str
                 assert matcher.can_terminate()
                 break
             assert matcher.accept_token(int(rng.choice(allowed)))
+
+
+_UNIQUE = {
+    "strings": (
+        {"type": "string"},
+        ('["', '["the", "a', '["the", "', '["the","is","th', '["\\n", "a", "', '["a",', '["a"'),
+    ),
+    "short strings": ({"type": "string", "minLength": 1, "maxLength": 3}, ('["a", "ab", "a', '["a","')),
+    "words": ({"type": "string", "pattern": "^(any|the|[0-9]+)$"}, ('["', '["any", "', '["the", "any', '["12", "1')),
+    "numbers": ({"type": "number"}, ("[", "[1, 12, ", "[1,12,1", "[10, 1", "[0.5,0")),
+    "listed": (
+        {"enum": [f"{a}{b}" for a in ("re", "un", "") for b in range(9)]},
+        ('["', '["re1", "', '["un1","re2","u'),
+    ),
+    "few": (
+        {"type": "object", "properties": {"a": {"type": "boolean"}}, "additionalProperties": False},
+        ("[{}, ", '[{"a":'),
+    ),
+    "objects": (
+        {"type": "object", "properties": {"name": {"type": "string"}, "n": {"type": "integer"}}},
+        ('[{"name": "a"}, {"name": "a"', '[{"name": "a", "n": 1}, {"name": "a', '[{"name": "a"},{}', "[{},{"),
+    ),
+    "anything": (True, ("[", '[{"a": 1}, [], "a", ', '[[], [1], ["a"', '[{"a": [1]}, {"a": [1]', "[true, ")),
+    "arrays": (
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        ('[["a"], ["a"', '[["a"],["a","', "[[]"),
+    ),
+}
+"""Items, and beginnings of arrays of them."""
+
+
+@pytest.mark.parametrize("tokenizer", ["qwen3", "llama2"])
+@pytest.mark.parametrize("items", _UNIQUE)
+def test_mask_among_unique_items_on_real_vocabulary_equals_acceptance_of_every_token(
+    tokenizer: str, items: str
+) -> None:
+    compiler = _compiler(tokenizer)
+    size = compiler.vocabulary.vocab_size
+    row = np.zeros((size + 31) // 32, dtype=np.int32)
+    schema, beginnings = _UNIQUE[items]
+    grammar = compiler.compile_json_schema({"type": "array", "items": schema, "uniqueItems": True})
+    for beginning in beginnings:
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(beginning.encode())
+
+        matcher.fill_bitmask(row)
+
+        mask = np.unpackbits(row.view(np.uint8), bitorder="little")[:size].astype(bool)
+        truth = np.fromiter((matcher.validate_tokens((t,)) for t in range(size)), dtype=bool, count=size)
+        assert np.nonzero(mask != truth)[0].tolist() == [], beginning

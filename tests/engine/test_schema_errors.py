@@ -11,8 +11,10 @@ from tests.engine.vocabularies import accepts, compiler
 _OBJECT: dict[str, Json] = {"type": "object"}
 
 _UNSUPPORTED: list[tuple[str, dict[str, Json]]] = [
-    ("uniqueItems", {"uniqueItems": True}),
-    ("uniqueItems", {"type": "array", "uniqueItems": True, "items": {"type": "string"}, "maxItems": 2}),
+    ("uniqueItems", {"uniqueItems": True, "contains": {"type": "string"}}),
+    ("uniqueItems", {"uniqueItems": True, "prefixItems": [{"type": "string"}]}),
+    ("uniqueItems", {"not": {"uniqueItems": True}}),
+    ("uniqueItems", {"uniqueItems": True, "minItems": 3, "items": {"type": "string", "pattern": "^[ab]$"}}),
     ("format", {"format": "regex", "maxLength": 3}),
     ("format", {"format": "idn-hostname"}),
     ("format", {"format": "idn-email"}),

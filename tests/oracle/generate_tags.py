@@ -14,6 +14,7 @@ from tests.oracle.structural_tag import (
     AnyTokens,
     ConstString,
     Copies,
+    DispatchOf,
     EnumSchema,
     Node,
     OneOf,
@@ -21,11 +22,15 @@ from tests.oracle.structural_tag import (
     Regex,
     SequenceOf,
     Tag,
+    TokenDispatchOf,
+    TokenTriggeredTags,
     TriggeredTags,
 )
 
 _CHARACTERS = ("<", ">", "/", "a", "b", "\n", "é", "日")
 _MARKER = "<s>"
+_LIMITS = ((1, None), (None, 1), (None, 2), (3, None), (2, 2), (40, 3), (None, 9), (0, None))
+"""Of characters and of tokens."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Shapes:
 
     copies: bool = True
     tokens: bool = True
+    limits: bool = True
+    """Text of limited length."""
 
 
 def draw_tag_alphabet(rng: random.Random) -> Alphabet:
@@ -44,8 +51,10 @@ def draw_tag_alphabet(rng: random.Random) -> Alphabet:
 def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int = 3) -> Node:
     """A random format, nested at most ``depth`` deep."""
     kinds = ["const", "regex", "text", "text", "schema", *["tokens"] * shapes.tokens]
+    kinds += ["limited"] * 2 * shapes.limits
     if depth > 0:
         kinds += ["sequence"] * 2 + ["or"] * 2 + ["tag"] * 5 + ["triggered"] * 6 + ["copies"] * 2 * shapes.copies
+        kinds += ["dispatch"] * 3 + ["around tokens"] * 4 * shapes.tokens
     match kind := rng.choice(kinds):
         case "sequence":
             return SequenceOf(_draw_nodes(rng, alphabet, shapes, depth, rng.randint(1, 3)))
@@ -55,11 +64,28 @@ def draw_node(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int
             return _draw_tag(rng, alphabet, shapes, depth, alphabet.text(rng, 2))
         case "triggered":
             return _draw_triggered(rng, alphabet, shapes, depth)
+        case "dispatch":
+            return _draw_dispatch(rng, alphabet, shapes, depth)
+        case "around tokens":
+            return _draw_around_tokens(rng, alphabet, shapes, depth)
         case "copies":
             low = rng.choice((0, 0, 1, 2))
             high = rng.choice((None, low + 1, low + rng.randint(0, 12)))
             return Copies(draw_node(rng, alphabet, shapes, depth - 1), low, high)
     return _draw_leaf(rng, alphabet, kind)
+
+
+def _draw_around_tokens(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int) -> Node:
+    """Tokens that lead to a format, or that end one."""
+    match rng.choice(("dispatch", "triggered", "triggered", "tag")):
+        case "dispatch":
+            taken = rng.sample(range(16), rng.randint(1, 3))
+            rules = tuple((OneToken(frozenset({each})), draw_node(rng, alphabet, shapes, depth - 1)) for each in taken)
+            return TokenDispatchOf(rules, _draw_others(rng, taken), rng.random() < 0.6)
+        case "triggered":
+            return _draw_token_triggered(rng, alphabet, shapes, depth)
+    begin, end = (OneToken(frozenset({rng.randrange(16)})) for _ in range(2))
+    return Tag(rng.choice((begin, "<")), draw_node(rng, alphabet, shapes, depth - 1), end)
 
 
 def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
@@ -70,6 +96,12 @@ def _draw_leaf(rng: random.Random, alphabet: Alphabet, kind: str) -> Node:
             return Regex(_draw_pattern(rng, alphabet))
         case "text":
             return AnyText(_draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2))))
+        case "limited":
+            excludes = _draw_markers(rng, alphabet, rng.choice((0, 0, 1, 2)))
+            chars, tokens = rng.choice(
+                ((1, None), (None, 1), (None, 2), (3, None), (2, 2), (40, 3), (None, 9), (0, None))
+            )
+            return AnyText(excludes, chars, tokens)
         case "tokens":
             picked = frozenset(rng.sample(range(16), rng.randint(1, 3)))  # of ids that the vocabulary will have
             most = rng.choice((None, None, 0, 1, 3, 100))
@@ -90,8 +122,12 @@ def draw_captures(rng: random.Random, node: Node) -> Node:
             node = replace(node, content=draw_captures(rng, content), low=0)
         case Tag():
             node = _capture_inside(rng, node)
-        case TriggeredTags(_, tags):
+        case TriggeredTags(_, tags) | TokenTriggeredTags(_, tags):
             node = replace(node, tags=tuple(_capture(rng, _capture_inside(rng, tag)) for tag in tags))
+        case DispatchOf(rules):
+            node = replace(node, rules=tuple((mark, draw_captures(rng, each)) for mark, each in rules))
+        case TokenDispatchOf(token_rules):
+            node = replace(node, rules=tuple((mark, draw_captures(rng, each)) for mark, each in token_rules))
     return _capture(rng, node)
 
 
@@ -147,6 +183,38 @@ def _draw_triggered(rng: random.Random, alphabet: Alphabet, shapes: Shapes, dept
         excludes=_draw_markers(rng, alphabet, rng.choice((0, 0, 0, 1))),
         at_least_one=rng.random() < 0.3,
         stop_after_first=rng.random() < 0.3,
+    )
+
+
+def _draw_dispatch(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int) -> DispatchOf:
+    """Patterns that can all come about: none inside another one, but for its beginning or its end; none excluded."""
+    patterns: list[str] = []
+    for marker in _draw_markers(rng, alphabet, rng.choice((1, 1, 2, 3))):
+        if not any(_inside(marker, other) or _inside(other, marker) for other in patterns):
+            patterns.append(marker)
+    excludes = tuple(
+        each
+        for each in _draw_markers(rng, alphabet, rng.choice((0, 0, 1)))
+        if not any(each in pattern for pattern in patterns)
+    )
+    rules = tuple((pattern, draw_node(rng, alphabet, shapes, depth - 1)) for pattern in patterns)
+    return DispatchOf(rules, excludes, rng.random() < 0.6)
+
+
+def _inside(part: str, whole: str) -> bool:
+    return part in whole[1:-1]
+
+
+def _draw_others(rng: random.Random, taken: list[int]) -> frozenset[int]:
+    return frozenset(rng.sample(sorted(set(range(16)) - set(taken)), rng.choice((0, 0, 1, 2))))
+
+
+def _draw_token_triggered(rng: random.Random, alphabet: Alphabet, shapes: Shapes, depth: int) -> TokenTriggeredTags:
+    triggers = rng.sample(range(16), rng.randint(1, 2))
+    begins = [OneToken(frozenset({trigger})) for trigger in triggers for _ in range(rng.choice((1, 1, 2)))]
+    tags = tuple(replace(_draw_tag(rng, alphabet, shapes, depth, ""), begin=begin) for begin in begins)
+    return TokenTriggeredTags(
+        frozenset(triggers), tags, _draw_others(rng, triggers), rng.random() < 0.3, rng.random() < 0.3
     )
 
 

@@ -17,6 +17,9 @@ from typing import TypeAlias
 TOKEN_BASE = 256
 """Symbol number of token 0 as a unit; below it are the bytes."""
 
+BOUNDARY = (1 << 32) - 1
+"""Symbol that stands after every token of a text, where a grammar counts tokens."""
+
 MAX_CODE_POINT = 0x10FFFF
 
 
@@ -96,20 +99,25 @@ class Dispatch:
     When a trigger completes, one of the expressions paired with it must follow.
     After that, free text starts anew (``loop``) or the match ends. An excluded
     string that completes together with a trigger wins: that text is forbidden.
-    Free text may be empty and may end after any whole code point. No triggers:
-    plain text with exclusions.
+    Where the longest trigger that has completed begins another one, that may also
+    be gone on with, to its end. Free text may be empty and may end after any whole code point.
+    No triggers: plain text with exclusions; then it may also be limited to
+    ``most_chars`` code points and to the bytes of ``most_tokens`` tokens.
     """
 
     triggers: tuple[tuple[bytes, Expression], ...] = ()
     excludes: tuple[bytes, ...] = ()
     loop: bool = True
+    most_chars: int | None = None
+    most_tokens: int | None = None
 
 
 @dataclass(frozen=True)
 class TokenEdge:
-    """One token of ``tokens``, whatever its bytes."""
+    """One token of ``tokens``, whatever its bytes, but no special token whose text is one of ``unless``."""
 
     tokens: frozenset[int]
+    unless: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tests.oracle.grammar import TOKEN_BASE, Grammar, token_symbol
+from tests.oracle.grammar import BOUNDARY, TOKEN_BASE, Grammar, token_symbol
 from tests.oracle.parser import Parser, Position
 from tests.oracle.productions import Productions, lower
 from tests.oracle.vocabulary import TokenList
@@ -19,6 +19,7 @@ class MaskOracle:
         productions = lower(grammar, vocabulary.special_texts())
         self.vocabulary = vocabulary
         self.parser = Parser(productions)
+        self._boundary = (BOUNDARY,) if productions.boundaries else ()
         unit_tokens = _unit_tokens(productions)
         self._routes = [self._routes_of(token, token in unit_tokens) for token in range(vocabulary.size)]
 
@@ -68,7 +69,7 @@ class MaskOracle:
         """
         forced = bytearray()
         while len(forced) < limit and not position.accepting:
-            symbols = self.parser.next_symbols(position)
+            symbols = self.parser.next_symbols(position) - {BOUNDARY}
             if len(symbols) != 1 or min(symbols) >= TOKEN_BASE:
                 break
             forced += bytes(symbols)
@@ -82,9 +83,9 @@ class MaskOracle:
         vocabulary = self.vocabulary
         routes: list[Route] = []
         if token not in vocabulary.special | vocabulary.stop and vocabulary.tokens[token]:
-            routes.append(tuple(vocabulary.tokens[token]))
+            routes.append((*vocabulary.tokens[token], *self._boundary))
         if is_unit and vocabulary.tokens[token]:
-            routes.append((token_symbol(token),))
+            routes.append((token_symbol(token), *self._boundary))
         return tuple(routes)
 
 
@@ -97,5 +98,5 @@ def _unit_tokens(productions: Productions) -> frozenset[int]:
         for part in production.right
         if not isinstance(part, int)
         for symbol in part
-        if symbol >= TOKEN_BASE
+        if TOKEN_BASE <= symbol < BOUNDARY
     )

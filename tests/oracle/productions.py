@@ -10,6 +10,7 @@ them, so that whatever the parser keeps alive can be completed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Ordered
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 from tests.oracle import utf8
 from tests.oracle.grammar import (
+    BOUNDARY,
     MAX_CODE_POINT,
     TOKEN_BASE,
     ByteRange,
@@ -55,12 +57,13 @@ class Production:
 class Productions:
     """All productions by non-terminal; ``nullable`` are those that derive the empty string.
 
-    ``start`` is ``None`` when the language is empty.
+    ``start`` is ``None`` when the language is empty. ``boundaries``: every token of a text ends with ``BOUNDARY``.
     """
 
     of: Mapping[int, tuple[Production, ...]]
     nullable: frozenset[int]
     start: int | None
+    boundaries: bool = False
 
 
 MARK_BASE = 1 << 32
@@ -101,16 +104,20 @@ class _Lowering:
         self._marks = marks
         self._grammar = grammar
         self._special_texts = special_texts
+        self._boundaries = _counts_tokens(grammar)
         self._rights: dict[int, list[Right]] = {}
+        self._boundary = self._fresh() if self._boundaries else -1
         self._rule_symbols: dict[str, int] = {}
 
     def run(self) -> Productions:
+        if self._boundaries:
+            self._rights[self._boundary] = [(), (frozenset((BOUNDARY,)),)]
         for name in self._grammar.rules:
             self._rule_symbols[name] = self._fresh()
         for name, expression in self._grammar.rules.items():
             self._add(self._rule_symbols[name], self._right(expression))
         root = self._rule_symbols[self._grammar.root]
-        return _without_unproductive(self._rights, root)
+        return _without_unproductive(self._rights, root, self._boundaries)
 
     def _fresh(self) -> int:
         symbol = len(self._rights)
@@ -118,6 +125,15 @@ class _Lowering:
         return symbol
 
     def _add(self, left: int, right: Right) -> None:
+        """Where tokens are counted, one may end after any symbol."""
+        if self._boundaries:
+            right = tuple(each for part in right for each in self._with_boundary(part))
+        self._add_exactly(left, right)
+
+    def _with_boundary(self, part: Part) -> Right:
+        return (part,) if isinstance(part, int) or min(part, default=0) >= MARK_BASE else (part, self._boundary)
+
+    def _add_exactly(self, left: int, right: Right) -> None:
         if right not in self._rights[left]:
             self._rights[left].append(right)
 
@@ -130,8 +146,9 @@ class _Lowering:
                 return tuple(frozenset((byte,)) for byte in value)
             case ByteRange(low, high):
                 return (frozenset(range(low, high + 1)),)
-            case TokenEdge(tokens):
-                return (frozenset(token_symbol(token) for token in tokens),)
+            case TokenEdge(tokens, unless):
+                without = [token for text in unless for token in self._special_texts.get(text, ())]
+                return (frozenset(token_symbol(token) for token in tokens.difference(without)),)
             case Reference(name):
                 return (self._rule_symbols[name],)
             case Sequence(parts):
@@ -165,8 +182,10 @@ class _Lowering:
                 return left
             case Repeat():
                 return self._repeat(expression)
-            case Dispatch():
+            case Dispatch(most_chars=None, most_tokens=None):
                 return self._dispatch(expression)
+            case Dispatch():
+                return self._limited(expression)
 
     def _repeat(self, repeat: Repeat) -> int:
         """A chain: the k-th non-terminal matches what may follow k copies."""
@@ -191,6 +210,7 @@ class _Lowering:
         start: _TextState = ((), ())
         states = {start: self._fresh()}
         todo = [start]
+        inside: dict[tuple[Spelled, Spelled], int] = {}
         while todo:
             state = todo.pop()
             left = states[state]
@@ -201,6 +221,10 @@ class _Lowering:
                 fired = text.fired(state, terminal)
                 for body in fired:
                     self._add(left, (terminal, *body, states[start]) if dispatch.loop else (terminal, *body))
+                if fired:
+                    end = states[start] if dispatch.loop else None
+                    seen = (*state[0], terminal)
+                    self._add(left, (terminal, self._longer(text, text.longest(seen), seen, inside, end)))
                 following = None if fired else text.after(state, terminal)
                 if following is None:
                     continue
@@ -212,6 +236,59 @@ class _Lowering:
                 self._add(left, (frozenset(symbols), target))
         return states[start]
 
+    def _longer(
+        self, text: _Text, begun: Spelled, seen: Spelled, inside: dict[tuple[Spelled, Spelled], int], end: int | None
+    ) -> int:
+        """What may follow ``begun``, the end of ``seen``, inside longer triggers; nothing, if there are none."""
+        seen = text.kept(seen)
+        if (begun, seen) in inside:
+            return inside[begun, seen]
+        left = inside[begun, seen] = self._fresh()
+        for terminal in text.longer(begun, seen):
+            for pattern, body in text.triggers:
+                if pattern == (*begun, terminal):
+                    self._add(left, (terminal, *body) if end is None else (terminal, *body, end))
+            self._add(left, (terminal, self._longer(text, (*begun, terminal), (*seen, terminal), inside, end)))
+        return left
+
+    def _limited(self, dispatch: Dispatch) -> int:
+        """Text alone; a non-terminal per state and count: characters, tokens, whether this token is counted."""
+        text = _Text(triggers=[], excludes=[spell(exclude, self._special_texts) for exclude in dispatch.excludes])
+        start: _LimitedState = (((), ()), 0, 0, False)
+        states = {start: self._fresh()}
+        todo = [start]
+
+        def number(state: _LimitedState) -> int:
+            if state not in states:
+                states[state] = self._fresh()
+                todo.append(state)
+            return states[state]
+
+        while todo:
+            state = todo.pop()
+            left = states[state]
+            (place, chars, tokens, counted) = state
+            if text.may_end(place):
+                self._add_exactly(left, ())
+            if counted:
+                self._add_exactly(left, (frozenset((BOUNDARY,)), number((place, chars, tokens, False))))
+            plain: dict[int, set[int]] = defaultdict(set)
+            for terminal in text.alphabet():
+                following = text.after(place, terminal)
+                if following is None:
+                    continue
+                read = chars + (dispatch.most_chars is not None and not place[1])
+                begun = tokens + (dispatch.most_tokens is not None and not counted)
+                if read > (dispatch.most_chars or 0) or begun > (dispatch.most_tokens or 0):
+                    continue
+                plain[number((following, read, begun, dispatch.most_tokens is not None))] |= terminal
+            for target, symbols in plain.items():
+                exactly = (frozenset(symbols), target)
+                self._add_exactly(left, exactly) if dispatch.most_tokens is not None else self._add(left, exactly)
+        return states[start]
+
+
+_LimitedState = tuple["_TextState", int, int, bool]
 
 _TextState = tuple[Spelled, utf8.ByteRanges]
 """The end of the text that begins a trigger or an exclusion, and the UTF-8 bytes still due."""
@@ -241,11 +318,28 @@ class _Text:
         seen = (*state[0], terminal)
         if self._pending_after(state, terminal) is None or self._excluded(seen):
             return []
-        return [
-            body
-            for pattern, body in self.triggers
-            if _ends_with(seen, pattern) and _all_bytes(seen[: len(seen) - len(pattern)])
-        ]
+        return [body for pattern, body in self.triggers if self._ends(seen, pattern)]
+
+    def longest(self, seen: Spelled) -> Spelled:
+        """The longest trigger that ``seen`` ends with, all its special tokens in it."""
+        return max((pattern for pattern, _ in self.triggers if self._ends(seen, pattern)), key=len, default=())
+
+    def longer(self, begun: Spelled, seen: Spelled) -> set[Terminal]:
+        """Terminals that ``begun``, with which triggers begin, may be gone on with after ``seen``."""
+        following = {
+            pattern[len(begun)]
+            for pattern, _ in self.triggers
+            if len(pattern) > len(begun) and pattern[: len(begun)] == begun
+        }
+        return {terminal for terminal in following if not self._excluded((*seen, terminal))}
+
+    def kept(self, seen: Spelled) -> Spelled:
+        """What of ``seen`` matters to what follows."""
+        return _longest_begun(seen, [*(pattern for pattern, _ in self.triggers), *self.excludes])
+
+    @staticmethod
+    def _ends(seen: Spelled, pattern: Spelled) -> bool:
+        return _ends_with(seen, pattern) and _all_bytes(seen[: len(seen) - len(pattern)])
 
     def after(self, state: _TextState, terminal: Terminal) -> _TextState | None:
         """The state after ``terminal``, which completes no trigger; ``None`` when it is forbidden."""
@@ -253,7 +347,7 @@ class _Text:
         pending = self._pending_after(state, terminal)
         if pending is None or self._excluded(seen):
             return None
-        kept = _longest_begun(seen, [*(pattern for pattern, _ in self.triggers), *self.excludes])
+        kept = self.kept(seen)
         return (kept, pending) if _all_bytes(seen[: len(seen) - len(kept)]) else None
 
     def _excluded(self, seen: Spelled) -> bool:
@@ -284,6 +378,19 @@ def _longest_begun(text: Spelled, patterns: Iterable[Spelled]) -> Spelled:
     return ()
 
 
+def _counts_tokens(value: object) -> bool:
+    """Whether a dispatch somewhere in the grammar has a limit of tokens."""
+    if isinstance(value, Dispatch) and value.most_tokens is not None:
+        return True
+    if isinstance(value, tuple):
+        return any(_counts_tokens(each) for each in value)
+    if isinstance(value, Grammar):
+        return any(_counts_tokens(rule) for rule in value.rules.values())
+    if dataclasses.is_dataclass(value):
+        return any(_counts_tokens(getattr(value, each.name)) for each in dataclasses.fields(value))
+    return False
+
+
 def _fixpoint(rights: Mapping[int, Ordered[Right]], holds: Callable[[Part, set[int]], bool]) -> set[int]:
     """The least set of non-terminals with a right-hand side of which every part holds."""
     known: set[int] = set()
@@ -297,7 +404,7 @@ def _fixpoint(rights: Mapping[int, Ordered[Right]], holds: Callable[[Part, set[i
     return known
 
 
-def _without_unproductive(rights: Mapping[int, Ordered[Right]], root: int) -> Productions:
+def _without_unproductive(rights: Mapping[int, Ordered[Right]], root: int, boundaries: bool) -> Productions:
     productive = _fixpoint(rights, lambda part, known: part in known if isinstance(part, int) else bool(part))
     kept = {
         left: [
@@ -309,4 +416,4 @@ def _without_unproductive(rights: Mapping[int, Ordered[Right]], root: int) -> Pr
     }
     nullable = _fixpoint(kept, lambda part, known: isinstance(part, int) and part in known)
     productions = {left: tuple(Production(left, right) for right in options) for left, options in kept.items()}
-    return Productions(productions, frozenset(nullable), root if root in productive else None)
+    return Productions(productions, frozenset(nullable), root if root in productive else None, boundaries)

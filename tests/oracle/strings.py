@@ -98,6 +98,8 @@ def _dispatches(text: bytes, dispatch: Dispatch, bodies: list[tuple[bytes, Strin
             return False
         fired = [strings for trigger, strings in bodies if text[:end].endswith(trigger)]
         if fired:
+            if _goes_on_longer(text, end, dispatch, bodies):
+                return True
             return _is_utf8(text[:end]) and any(
                 text[end:stop] in strings
                 and (_dispatches(text[stop:], dispatch, bodies) if dispatch.loop else stop == len(text))
@@ -105,6 +107,23 @@ def _dispatches(text: bytes, dispatch: Dispatch, bodies: list[tuple[bytes, Strin
                 for stop in range(end, len(text) + 1)
             )
     return _is_utf8(text)
+
+
+def _goes_on_longer(text: bytes, end: int, dispatch: Dispatch, bodies: list[tuple[bytes, Strings]]) -> bool:
+    """Whether a longer trigger is there, which begins with the longest one that ends at ``end``, and its body."""
+    begun = max((trigger for trigger, _ in bodies if text[:end].endswith(trigger)), key=len)
+    for trigger, strings in bodies:
+        after = end - len(begun) + len(trigger)
+        if len(trigger) <= len(begun) or not trigger.startswith(begun) or text[end - len(begun) : after] != trigger:
+            continue
+        if any(text[:at].endswith(each) for at in range(end, after + 1) for each in dispatch.excludes):
+            continue
+        for stop in range(after, len(text) + 1):
+            if text[after:stop] in strings and (
+                _dispatches(text[stop:], dispatch, bodies) if dispatch.loop else stop == len(text)
+            ):
+                return _is_utf8(text[: end - len(begun)])
+    return False
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from tests.oracle.grammar import (
     Bytes,
@@ -57,9 +57,11 @@ class EnumSchema:
 
 @dataclass(frozen=True)
 class AnyText:
-    """Text without the excluded strings."""
+    """Text without the excluded strings, at most so many characters and tokens of it."""
 
     excludes: tuple[str, ...] = ()
+    most_chars: int | None = None
+    most_tokens: int | None = None
     capture: str | None = None
 
 
@@ -115,9 +117,9 @@ class Copies:
 class Tag:
     """``begin``, content, one of ``ends``; ``excludes`` of free text inside come from ``ends``."""
 
-    begin: str
+    begin: str | OneToken
     content: Node
-    ends: tuple[str, ...]
+    ends: tuple[str, ...] | OneToken
     capture: str | None = None
 
 
@@ -133,27 +135,88 @@ class TriggeredTags:
     capture: str | None = None
 
 
+@dataclass(frozen=True)
+class DispatchOf:
+    """Free text in which a pattern leads to a format."""
+
+    rules: tuple[tuple[str, Node], ...]
+    excludes: tuple[str, ...] = ()
+    loop: bool = True
+    capture: str | None = None
+
+
+@dataclass(frozen=True)
+class TokenDispatchOf:
+    """Free tokens, among which a token leads to a format."""
+
+    rules: tuple[tuple[OneToken, Node], ...]
+    excludes: frozenset[int] = frozenset()
+    loop: bool = True
+    capture: str | None = None
+
+
+@dataclass(frozen=True)
+class TokenTriggeredTags:
+    """Free tokens; the first token of a tag, which is a trigger, leads to the rest of it."""
+
+    triggers: frozenset[int]
+    tags: tuple[Tag, ...]
+    excludes: frozenset[int] = frozenset()
+    at_least_one: bool = False
+    stop_after_first: bool = False
+    capture: str | None = None
+
+
 Leaf: TypeAlias = ConstString | Regex | EnumSchema | AnyText | OneToken | AnyTokens
-Node: TypeAlias = Leaf | SequenceOf | OneOf | Copies | Tag | TriggeredTags
+Node: TypeAlias = (
+    Leaf | SequenceOf | OneOf | Copies | Tag | TriggeredTags | DispatchOf | TokenDispatchOf | TokenTriggeredTags
+)
+
+Ends: TypeAlias = "tuple[str, ...] | OneToken"
+
+N = TypeVar("N", bound=Node)
 
 
-def with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
-    """The same with other token ids; ``None`` leaves a token out."""
+def with_token_ids(node: N, number: Callable[[int], int | None]) -> N:
+    """The same with other token ids, of which several may be equal; ``None`` leaves a token out."""
+    return cast("N", _with_token_ids(node, number))
 
-    def renumbered(tokens: frozenset[int]) -> frozenset[int]:
-        return frozenset(new for new in map(number, tokens) if new is not None)
 
+def _renumbered(tokens: frozenset[int], number: Callable[[int], int | None]) -> frozenset[int]:
+    return frozenset(new for new in map(number, tokens) if new is not None)
+
+
+def _with_token_ids(node: Node, number: Callable[[int], int | None]) -> Node:
     match node:
-        case OneToken(tokens):
-            return replace(node, tokens=renumbered(tokens))
-        case AnyTokens(excludes):
-            return replace(node, excludes=renumbered(excludes))
         case SequenceOf(elements) | OneOf(elements):
             return replace(node, elements=tuple(with_token_ids(each, number) for each in elements))
-        case Copies(content) | Tag(content=content):
+        case Copies(content):
             return replace(node, content=with_token_ids(content, number))
+        case Tag(begin, content, ends):
+            new_begin = with_token_ids(begin, number) if isinstance(begin, OneToken) else begin
+            new_ends = with_token_ids(ends, number) if isinstance(ends, OneToken) else ends
+            return Tag(new_begin, with_token_ids(content, number), new_ends, node.capture)
+        case DispatchOf(rules):
+            return replace(node, rules=tuple((text, with_token_ids(each, number)) for text, each in rules))
         case TriggeredTags(tags=tags):
             return replace(node, tags=tuple(with_token_ids(tag, number) for tag in tags))
+    return _token_node_with_ids(node, number)
+
+
+def _token_node_with_ids(node: Node, number: Callable[[int], int | None]) -> Node:
+    match node:
+        case OneToken(tokens):
+            return replace(node, tokens=_renumbered(tokens, number))
+        case AnyTokens(excludes):
+            return replace(node, excludes=_renumbered(excludes, number))
+        case TokenDispatchOf(rules, excludes):
+            new = {with_token_ids(token, number): with_token_ids(each, number) for token, each in rules}
+            taken = frozenset(each for token in new for each in token.tokens)
+            return replace(node, rules=tuple(new.items()), excludes=_renumbered(excludes, number) - taken)
+        case TokenTriggeredTags(triggers, tags, excludes):
+            taken = _renumbered(triggers, number)
+            new_tags = tuple(with_token_ids(tag, number) for tag in tags)
+            return replace(node, triggers=taken, tags=new_tags, excludes=_renumbered(excludes, number) - taken)
     return node
 
 
@@ -175,8 +238,13 @@ def _leaf_format(node: Leaf) -> JsonObject:
             return {"type": "regex", "pattern": print_regex(pattern)}
         case EnumSchema(values):
             return {"type": "json_schema", "json_schema": {"enum": list(values)}}
-        case AnyText(excludes):
-            return {"type": "any_text", **_listed("excludes", excludes)}
+        case AnyText(excludes, chars, tokens):
+            limits = {"max_chars": chars, "max_tokens": tokens}
+            return {
+                "type": "any_text",
+                **_listed("excludes", excludes),
+                **{name: most for name, most in limits.items() if most is not None},
+            }
         case OneToken(tokens, excluded):
             if excluded:
                 return {"type": "exclude_token", "exclude_tokens": [*sorted(tokens)]}
@@ -197,10 +265,23 @@ def _bare_format(node: Node) -> JsonObject:
         case Copies():
             return _copies_format(node)
         case Tag(begin, content, ends):
-            end: JsonValue = ends[0] if len(ends) == 1 else list(ends)
-            return {"type": "tag", "begin": begin, "content": _format(content), "end": end}
+            return {"type": "tag", "begin": _marker(begin), "content": _format(content), "end": _marker(ends)}
         case TriggeredTags():
             return _triggered_format(node)
+        case DispatchOf(rules, excludes):
+            written: JsonObject = {"type": "dispatch", "rules": [[text, _format(each)] for text, each in rules]}
+            return written | _listed("excludes", excludes) | ({} if node.loop else {"loop": False})
+        case TokenDispatchOf(rules, tokens):
+            written = {"type": "token_dispatch", "rules": [[min(token.tokens), _format(each)] for token, each in rules]}
+            return written | _listed("exclude_tokens", tuple(sorted(tokens))) | ({} if node.loop else {"loop": False})
+        case TokenTriggeredTags(triggers, tags, tokens):
+            written = {
+                "type": "token_triggered_tags",
+                "trigger_tokens": [*sorted(triggers)],
+                "tags": [_format(tag) for tag in tags],
+                **_listed("exclude_tokens", tuple(sorted(tokens))),
+            }
+            return written | _flags(node)
     return _leaf_format(node)
 
 
@@ -220,18 +301,24 @@ def _triggered_format(node: TriggeredTags) -> JsonObject:
         "tags": [_format(tag) for tag in node.tags],
         **_listed("excludes", node.excludes),
     }
-    if node.at_least_one:
-        written["at_least_one"] = True
-    if node.stop_after_first:
-        written["stop_after_first"] = True
-    return written
+    return written | _flags(node)
 
 
-def _listed(name: str, texts: tuple[str, ...]) -> JsonObject:
+def _flags(node: TriggeredTags | TokenTriggeredTags) -> JsonObject:
+    return {name: True for name in ("at_least_one", "stop_after_first") if getattr(node, name)}
+
+
+def _marker(mark: str | tuple[str, ...] | OneToken) -> JsonValue:
+    if isinstance(mark, OneToken):
+        return _leaf_format(mark)
+    return mark if isinstance(mark, str) else mark[0] if len(mark) == 1 else list(mark)
+
+
+def _listed(name: str, texts: tuple[str, ...] | tuple[int, ...]) -> JsonObject:
     return {name: list(texts)} if texts else {}
 
 
-def _leaf_expression(node: Leaf, ends: tuple[str, ...]) -> Expression:
+def _leaf_expression(node: Leaf, ends: Ends) -> Expression:
     match node:
         case ConstString(value):
             return Literal(value.encode())
@@ -239,15 +326,26 @@ def _leaf_expression(node: Leaf, ends: tuple[str, ...]) -> Expression:
             return _without_special_tokens(pattern)
         case EnumSchema(values):
             return Choice(tuple(Bytes(b'"' + value.encode() + b'"') for value in values))
-        case AnyText(excludes):
-            return Dispatch(excludes=_encoded(excludes + ends))
+        case AnyText(excludes, chars, tokens):
+            return Dispatch(excludes=_encoded(excludes + _texts(ends)), most_chars=chars, most_tokens=tokens)
         case OneToken(tokens, excluded):
-            return TokenEdge(_others(tokens) if excluded else frozenset({min(tokens)}))
+            return _other_token(tokens, ends) if excluded else TokenEdge(frozenset({min(tokens)}))
         case AnyTokens(excludes, most):
-            return Repeat(TokenEdge(_others(excludes)), 0, most)
+            return Repeat(_other_token(excludes, ends), 0, most)
 
 
-def _expression(node: Node, ends: tuple[str, ...]) -> Expression:
+def _texts(ends: Ends) -> tuple[str, ...]:
+    return () if isinstance(ends, OneToken) else ends
+
+
+def _other_token(tokens: frozenset[int], ends: Ends) -> TokenEdge:
+    """One token that is neither of these nor an end; a text that is one special token ends like it."""
+    if isinstance(ends, OneToken):
+        return TokenEdge(_others(tokens | {min(ends.tokens)}))
+    return TokenEdge(_others(tokens), _encoded(ends))
+
+
+def _expression(node: Node, ends: Ends) -> Expression:
     """``ends``: what the nearest enclosing tag ends with."""
     return _marked(node, _unmarked(node, ends))
 
@@ -256,7 +354,7 @@ def _marked(node: Node, expression: Expression, lead: bytes = b"") -> Expression
     return expression if node.capture is None else Marked(node.capture, expression, len(lead))
 
 
-def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
+def _unmarked(node: Node, ends: Ends) -> Expression:
     match node:
         case SequenceOf(elements):
             return Sequence(tuple(_expression(element, ends) for element in elements))
@@ -265,10 +363,51 @@ def _unmarked(node: Node, ends: tuple[str, ...]) -> Expression:
         case Copies(content, low, high):
             return Repeat(_expression(content, ends), low, high)
         case Tag(begin):
-            return Sequence((Literal(begin.encode()), _after_begin(node)))
+            return Sequence((_mark_expression(begin), _after_begin(node)))
         case TriggeredTags():
             return _triggered(node, ends)
+        case DispatchOf(rules, excludes, loop):
+            triggers = tuple((text.encode(), _expression(each, ends)) for text, each in rules)
+            return Dispatch(triggers, _encoded(excludes + _texts(ends)), loop)
+        case TokenDispatchOf(rules, excludes, loop):
+            then: list[Expression] = [
+                Sequence((_unless(token, ends), _expression(each, ends))) for token, each in rules
+            ]
+            return _token_text(frozenset(min(token.tokens) for token, _ in rules) | excludes, then, loop, ends)
+        case TokenTriggeredTags():
+            return _token_triggered(node, ends)
     return _leaf_expression(node, ends)
+
+
+def _mark_expression(mark: str | OneToken) -> Expression:
+    return Literal(mark.encode()) if isinstance(mark, str) else TokenEdge(frozenset({min(mark.tokens)}))
+
+
+def _unless(token: OneToken, ends: Ends) -> TokenEdge:
+    """A token that leads to a format, unless it ends what stands around."""
+    tokens = frozenset({min(token.tokens)})
+    return TokenEdge(
+        tokens - frozenset({min(ends.tokens)}) if isinstance(ends, OneToken) else tokens, _encoded(_texts(ends))
+    )
+
+
+def _token_text(taken: frozenset[int], then: list[Expression], loop: bool, ends: Ends) -> Expression:
+    free = Repeat(_other_token(taken, ends), 0, None)
+    return Sequence(
+        (free, Repeat(Sequence((Choice(tuple(then)), free if loop else Sequence(()))), 0, None if loop else 1))
+    )
+
+
+def _token_triggered(node: TokenTriggeredTags, ends: Ends) -> Expression:
+    first = Choice(tuple(_expression(tag, ()) for tag in node.tags))
+    if node.at_least_one and node.stop_after_first:
+        return first
+    then: list[Expression] = []
+    for tag in node.tags:
+        assert isinstance(tag.begin, OneToken)
+        then.append(_marked(tag, Sequence((_unless(tag.begin, ends), _after_begin(tag)))))
+    text = _token_text(node.triggers | node.excludes, then, not node.stop_after_first, ends)
+    return Sequence((first, text)) if node.at_least_one else text
 
 
 def _others(tokens: frozenset[int]) -> frozenset[int]:
@@ -289,16 +428,16 @@ def _without_special_tokens(pattern: Expression) -> Expression:
     return pattern
 
 
-def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
+def _triggered(node: TriggeredTags, ends: Ends) -> Expression:
     text = Dispatch(
         triggers=tuple(
             (
                 trigger.encode(),
-                Choice(tuple(_after_trigger(tag, trigger) for tag in node.tags if tag.begin.startswith(trigger))),
+                Choice(tuple(_after_trigger(tag, trigger) for tag in node.tags if str(tag.begin).startswith(trigger))),
             )
             for trigger in node.triggers
         ),
-        excludes=_encoded(node.excludes + ends),
+        excludes=_encoded(node.excludes + _texts(ends)),
         loop=not node.stop_after_first,
     )
     if not node.at_least_one:
@@ -308,13 +447,15 @@ def _triggered(node: TriggeredTags, ends: tuple[str, ...]) -> Expression:
 
 
 def _after_trigger(tag: Tag, trigger: str) -> Expression:
+    assert isinstance(tag.begin, str)
     rest = Sequence((Literal(tag.begin[len(trigger) :].encode()), _after_begin(tag)))
     return _marked(tag, rest, trigger.encode())
 
 
 def _after_begin(tag: Tag) -> Expression:
     content = _expression(tag.content, tag.ends)
-    return Sequence((content, Choice(tuple(Literal(end.encode()) for end in tag.ends))))
+    ends = (tag.ends,) if isinstance(tag.ends, OneToken) else tag.ends
+    return Sequence((content, Choice(tuple(_mark_expression(end) for end in ends))))
 
 
 def _encoded(texts: tuple[str, ...]) -> tuple[bytes, ...]:

@@ -26,6 +26,7 @@ from tests.oracle.mask import MaskOracle
 from tests.oracle.vocabulary import TokenList
 
 Kind = Literal["ebnf", "lark", "tag"]
+ALL_SHAPES = Shapes()
 Row = NDArray[np.int32]
 
 
@@ -122,7 +123,7 @@ def with_single_bytes(case: Case) -> Case:
     return replace(case, tokens=TokenList((*old.tokens, *missing), old.special, old.stop))
 
 
-def draw(kind: Kind, seed: int) -> Case:
+def draw(kind: Kind, seed: int, shapes: Shapes = ALL_SHAPES) -> Case:
     """The case of this kind and seed."""
     rng = random.Random(f"{kind} {seed}")
     if kind != "tag":
@@ -131,7 +132,7 @@ def draw(kind: Kind, seed: int) -> Case:
         ignored = draw_characters(rng, alphabet) if kind == "lark" and rng.random() < 0.5 else None
         return Case(kind, seed, grammar, draw_vocabulary(rng, alphabet, grammar), ignored)
     alphabet = draw_tag_alphabet(rng)
-    node = draw_node(rng, alphabet, Shapes())
+    node = draw_node(rng, alphabet, shapes)
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
     return over(Case(kind, seed, node, tokens), tokens)
 

@@ -94,7 +94,9 @@ def _array(rng: random.Random, depth: int, names: tuple[str, ...]) -> dict[str, 
     if rng.random() < 0.1:
         schema["unevaluatedItems"] = sub()
     if rng.random() < 0.15:
-        schema |= {"uniqueItems": True, "items": {"enum": list(rng.sample(SCALARS, 3))}}
+        schema["uniqueItems"] = True
+        if rng.random() < 0.4:
+            schema["items"] = {"enum": list(rng.sample(SCALARS, 3))}
     return ({"type": "array"} if rng.random() < 0.7 else {}) | schema
 
 

@@ -27,7 +27,7 @@ MOST_TOKENS = 6
 def _draw(seed: int) -> Case:
     rng = random.Random(f"captures {seed}")
     alphabet = draw_tag_alphabet(rng)
-    node = draw_captures(rng, draw_node(rng, alphabet, Shapes()))
+    node = draw_captures(rng, draw_node(rng, alphabet, Shapes(limits=False)))
     tokens = draw_vocabulary(rng, alphabet, structural_tag.to_grammar(node))
     return over(Case("tag", seed, node, tokens), tokens)
 
@@ -196,8 +196,12 @@ def _without_captures(node: structural_tag.Node) -> structural_tag.Node:
             node = replace(node, content=_without_captures(content))
         case structural_tag.Tag():
             node = _plain_tag(node)
-        case structural_tag.TriggeredTags(_, tags):
+        case structural_tag.TriggeredTags(_, tags) | structural_tag.TokenTriggeredTags(_, tags):
             node = replace(node, tags=tuple(_plain_tag(tag) for tag in tags))
+        case structural_tag.DispatchOf(rules):
+            node = replace(node, rules=tuple((mark, _without_captures(each)) for mark, each in rules))
+        case structural_tag.TokenDispatchOf(token_rules):
+            node = replace(node, rules=tuple((mark, _without_captures(each)) for mark, each in token_rules))
     return replace(node, capture=None)
 
 

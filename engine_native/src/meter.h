@@ -1,0 +1,84 @@
+/* meter.h - the registers of metered rules: how much of a text has been matched.
+ *
+ *   bits 0..31   characters so far; capped where there is only a lower bound
+ *   bits 32..62  tokens so far, this one included once it has matched a byte
+ *   bit 63       this token is counted
+ *
+ * A byte that begins a character counts one, the first byte of a token counts
+ * one token; an item dies where its bound leaves no way to the end of the rule.  Where a bound is out of reach of any token (set_canonical) the
+ * count is replaced by a mark that does not count: the text is then as free as
+ * text without a meter, and masks and loops are shared.
+ *
+ * Invariant: a metered item in a set can go on, or the token is not over. */
+#ifndef STE_METER_H
+#define STE_METER_H
+
+#include "store.h"
+
+#define CHARS_FREE UINT32_C(0xFFFFFFFF) /* no bound in reach, may end */
+#define CHARS_OPEN UINT32_C(0xFFFFFFFE) /* no bound in reach, too few to end */
+#define TOKENS_FREE UINT32_C(0x7FFFFFFF)
+
+static inline uint32_t meter_chars(uint64_t reg) { return (uint32_t)reg; }
+static inline uint32_t meter_tokens(uint64_t reg) { return (uint32_t)(reg >> 32) & TOKENS_FREE; }
+static inline bool meter_inside(uint64_t reg) { return reg >> 63 != 0; }
+static inline uint64_t meter_register(uint32_t chars, uint32_t tokens, bool inside) {
+    return (uint64_t)inside << 63 | (uint64_t)tokens << 32 | chars;
+}
+
+static inline bool begins_character(uint32_t byte) { return (byte & 0xC0) != 0x80; }
+
+/* Has the item at st no way to its end within the bound of characters? */
+static inline bool meter_over(const state *st, uint64_t reg) {
+    uint32_t most = st->rule->meter.most_chars;
+    return most != 0 && meter_chars(reg) < CHARS_OPEN && (uint64_t)meter_chars(reg) + st->need > most;
+}
+
+/* No more tokens. */
+static inline bool meter_spent(const rule *r, uint64_t reg) { return r->meter.most_tokens != 0 && meter_tokens(reg) == r->meter.most_tokens; }
+
+/* May the text end with what the register has counted? */
+static inline bool meter_may_end(const rule *r, uint64_t reg) {
+    return meter_chars(reg) != CHARS_OPEN && meter_chars(reg) >= r->meter.least_chars;
+}
+
+/* One more byte, to the state `to`: false if it is too much. */
+static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
+    const rule *r = to->rule;
+    uint32_t chars = meter_chars(*reg), tokens = meter_tokens(*reg);
+    bool inside = meter_inside(*reg);
+    if (begins_character(byte) && chars < CHARS_OPEN && (r->meter.most_chars != 0 || chars < r->meter.least_chars)) chars++;
+    if (r->meter.most_tokens != 0 && tokens != TOKENS_FREE && !inside) {
+        if (meter_spent(r, *reg)) return false;
+        tokens++;
+        inside = true;
+    }
+    *reg = meter_register(chars, tokens, inside);
+    return !meter_over(to, *reg);
+}
+
+/* The token is over: false if the item can match nothing any more. */
+static inline bool meter_settle(const rule *r, uint64_t *reg) {
+    if (meter_inside(*reg) && meter_spent(r, *reg)) return false;
+    *reg &= UINT64_MAX >> 1;
+    return true;
+}
+
+/* The register that allows the same tokens, where none is longer than `reach` bytes. */
+static inline uint64_t meter_canonical(const rule *r, uint64_t reg, uint32_t reach) {
+    uint64_t ahead = (uint64_t)reach + 1 + r->most_need;
+    uint32_t chars = meter_chars(reg), tokens = meter_tokens(reg);
+    if (chars < CHARS_OPEN) {
+        if (chars + ahead < r->meter.least_chars)
+            chars = CHARS_OPEN;
+        else if (chars >= r->meter.least_chars && (r->meter.most_chars == 0 || chars + ahead < r->meter.most_chars))
+            chars = CHARS_FREE;
+    }
+    if (!meter_inside(reg) && (r->meter.most_tokens == 0 || tokens + UINT64_C(1) < r->meter.most_tokens)) tokens = TOKENS_FREE;
+    return meter_register(chars, tokens, meter_inside(reg));
+}
+
+/* Does the register count nothing, so that the item goes on like any other? */
+static inline bool meter_is_free(uint64_t reg) { return meter_chars(reg) == CHARS_FREE && meter_tokens(reg) == TOKENS_FREE; }
+
+#endif

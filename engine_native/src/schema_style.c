@@ -1,0 +1,308 @@
+/* schema_style.c - see schema_style.h.
+ *
+ * Source of the styles: the structural-tag documentation of xgrammar 0.2.9.
+ * What they must write unambiguously is ours: keys have no character that could
+ * end them, a raw string ends at the first mark, listed values are whole. */
+#include "schema_style.h"
+
+#include "fsm_product.h"
+#include "json_text.h"
+#include "utf8.h"
+
+#define DSML "\xEF\xBD\x9C" "DSML\xEF\xBD\x9C" /* U+FF5C on both sides */
+
+static const style_escape quote_escapes[] = {{'&', "&amp;"}, {'"', "&quot;"}, {0, NULL}};
+static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {0, NULL}};
+
+static const struct style styles[] = {
+    {.name = "json"},
+    {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>"},
+    {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
+     .forbidden = "<>\""},
+    {.name = "deepseek_xml", .member = "<" DSML "parameter name=\"", .middle = "\" string=\"",
+     .labels = {"true", "false", "false", "false", "false"}, .after_label = "\">", .close = "</" DSML "parameter>",
+     .guard = "</" DSML "parameter>", .forbidden = "<>\""},
+    {.name = "deepseek_v4_1_xml", .member = "<" DSML " parameter name=\"", .middle = "\" string=\"",
+     .labels = {"true", "false", "false", "false", "false"}, .after_label = "\">", .close = "</" DSML " parameter>",
+     .guard = "</" DSML " parameter>", .forbidden = "<>\""},
+    {.name = "glm_xml", .member = "<arg_key>", .middle = "</arg_key>", .middle2 = "<arg_value>", .close = "</arg_value>",
+     .guard = "</arg_value>", .forbidden = "<>"},
+    {.name = "kimi_k3_xml", .member = "<|open|>argument key=\"", .middle = "\" type=\"",
+     .labels = {"string", "number", "number", "array", "object"}, .after_label = "\"<|sep|>", .close = "<|close|>argument<|sep|>",
+     .guard = "<|close|>argument<|sep|>", .forbidden = "", .escapes = quote_escapes, .kinds = true},
+    {.name = "cohere_xml", .member = "<cofl:value name=\"", .middle = "\" type=\"", .labels = {"raw", "json", "json", "list", "dict"},
+     .after_label = "\">", .close = "</cofl:value>", .item = "<cofl:value type=\"", .item_end = "</cofl:value>",
+     .guard = "</cofl:value>", .forbidden = "", .escapes = markup_escapes},
+    {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[", .close_key = "</", .key_end = ">",
+     .item = "]<]minimax[>[<item>", .item_end = "]<]minimax[>[</item>", .guard = "]<]minimax[>[", .forbidden = "<>[]/",
+     .named_only = true},
+    {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|"},
+};
+
+#define N_STYLES (sizeof styles / sizeof *styles)
+#define GEMMA (N_STYLES - 1)
+
+uint32_t style_number(const char *name) {
+    for (uint32_t i = 0; i < N_STYLES; i++)
+        if (strcmp(styles[i].name, name) == 0) return i;
+    return UINT32_MAX;
+}
+
+const char *style_names(void) {
+    return "json, qwen_xml, minimax_xml, deepseek_xml, deepseek_v4_1_xml, glm_xml, kimi_k3_xml, cohere_xml, minimax_m3_xml, gemma";
+}
+
+static expr *mark(schema_context *c, const char *text) { return expr_literal(c->b, text, strlen(text)); }
+
+/* ---- forms ---- */
+
+/* White space where a style allows some: a line or two, and an indent. */
+static expr *blank_of(builder *b, int layout) {
+    int mode = layout & 15;
+    uint32_t count = layout_whitespace_count(layout);
+    if (count == 0 && (mode == STE_WHITESPACE_NONE || mode == STE_WHITESPACE_EXACT)) return expr_empty(b);
+    fsm *f = fsm_new(b->w);
+    f->final.at[f->start] = 1;
+    uint32_t any = mode == STE_WHITESPACE_ANY && count == 0 ? 0 : count != 0 ? count : 2, at = f->start;
+    for (uint32_t i = 0; i <= any; i++) {
+        uint32_t next = any == 0 ? at : i < any ? fsm_state(f) : at;
+        if (any != 0 && i == any) break;
+        f->final.at[next] = 1;
+        for (const char *s = " \t\n\r"; *s != 0; s++) fsm_edge_add(f, at, (uint8_t)*s, (uint8_t)*s, next);
+        at = next;
+    }
+    static const struct {
+        char kind;
+        uint32_t n;
+    } indents[] = {{' ', 64}, {'\t', 16}};
+    for (size_t k = 0; k < 2 && any == 2 && count == 0; k++)
+        for (uint32_t from = at, i = 0; i < indents[k].n; i++) {
+            uint32_t next = fsm_state(f);
+            f->final.at[next] = 1;
+            fsm_edge_add(f, from, (uint8_t)indents[k].kind, (uint8_t)indents[k].kind, next);
+            from = next;
+        }
+    return expr_rule(b, rule_of(b, expr_fsm(b, f)));
+}
+
+void style_open(schema_context *c, int layout) {
+    builder *b = c->b;
+    expr *none = expr_empty(b);
+    json_spaces space = json_whitespace(b, layout);
+    c->style = &styles[layout_style(layout)];
+    c->json = (notation){
+        .space = space,
+        .object = expr_pair(b, expr_text(b, "{"), space.inside),
+        .empty_end = expr_text(b, "}"),
+        .object_end = expr_pair(b, space.inside, expr_text(b, "}")),
+        .array = expr_pair(b, expr_text(b, "["), space.inside),
+        .array_end = expr_text(b, "]"),
+    };
+    if (layout_style(layout) != 0 && layout_style(layout) != GEMMA) {
+        const struct style *s = c->style;
+        expr *blank = blank_of(b, layout);
+        bool spaced = blank->kind != EXPR_EMPTY;
+        expr *middle = mark(c, s->middle);
+        if (s->middle2 != NULL) middle = expr_sequence(b, (expr *[]){middle, blank, mark(c, s->middle2)}, 3);
+        c->list = (notation){
+            .space = {.inside = blank, .comma = none, .colon = middle},
+            .object = none,
+            .empty_end = spaced ? expr_optional(b, expr_text(b, "\n")) : none, /* a model must not be able to go on with nothing */
+            .object_end = blank,
+            .array = none,
+            .array_end = none,
+        };
+    }
+    style_form(c, FORM_JSON);
+}
+
+void style_form(schema_context *c, value_form f) {
+    c->form = f;
+    c->now = f == FORM_JSON || f == FORM_GEMMA ? &c->json : &c->list;
+    c->space = c->now->space;
+}
+
+/* A root that may be an object is one. */
+value_form style_root(schema_context *c, const json *schema) {
+    if (c->style == &styles[0]) return FORM_JSON;
+    if (c->style == &styles[GEMMA]) return FORM_GEMMA;
+    return (schema_may_be(c, schema) & TYPE_OBJECT) != 0 ? FORM_LIST : FORM_BARE;
+}
+
+static bool is_recursive(const schema_context *c) { return c->style->item != NULL; }
+
+value_form style_inner(const schema_context *c, uint32_t kind) {
+    if (c->form == FORM_JSON || c->form == FORM_GEMMA) return c->form;
+    if (c->form != FORM_LIST && !is_recursive(c)) return FORM_JSON;
+    return kind == TYPE_ARRAY ? FORM_ITEM : FORM_ARGUMENT;
+}
+
+bool style_has_labels(const schema_context *c) { return c->style->after_label != NULL; }
+
+/* ---- values ---- */
+
+static const char *label_of(const schema_context *c, uint32_t kind, bool fixed) {
+    bool container = kind == TYPE_ARRAY || kind == TYPE_OBJECT;
+    if (c->style->kinds && (kind == TYPE_TRUE || kind == TYPE_FALSE)) return "boolean";
+    if (c->style->kinds && kind == TYPE_NULL) return "null";
+    if (kind == TYPE_STRING) return c->style->labels[0];
+    if (!container) return c->style->labels[1];
+    if (fixed && is_recursive(c)) return c->style->labels[2];
+    return c->style->labels[kind == TYPE_ARRAY ? 3 : 4];
+}
+
+/* guarded: the guard, with which the closing mark begins, is part of `one`. */
+static expr *labelled(schema_context *c, const char *label, bool guarded, expr *one) {
+    builder *b = c->b;
+    const struct style *s = c->style;
+    VEC(expr *) parts = {0};
+    if (c->form == FORM_ITEM) {
+        vec_push(&b->w->mem, &parts, c->space.inside);
+        vec_push(&b->w->mem, &parts, mark(c, s->item));
+    }
+    if (s->after_label != NULL && c->form != FORM_BARE) {
+        vec_push(&b->w->mem, &parts, mark(c, label));
+        vec_push(&b->w->mem, &parts, mark(c, s->after_label));
+    }
+    vec_push(&b->w->mem, &parts, one);
+    if (c->form != FORM_BARE) vec_push(&b->w->mem, &parts, mark(c, (c->form == FORM_ITEM ? s->item_end : s->close) + (guarded ? strlen(s->guard) : 0)));
+    return expr_sequence(b, parts.at, parts.n);
+}
+
+static expr *spaced(schema_context *c, expr *one) {
+    return c->form == FORM_BARE ? one : expr_sequence(c->b, (expr *[]){c->list.space.inside, one, c->list.space.inside}, 3);
+}
+
+expr *style_value(schema_context *c, uint32_t kind, bool fixed, expr *one) {
+    if (!form_is_raw(c->form) || one->kind == EXPR_NEVER) return one;
+    /* Around the members of a list there is white space already. */
+    bool list = is_recursive(c) && !fixed && (kind == TYPE_ARRAY || kind == TYPE_OBJECT);
+    bool raw = kind == TYPE_STRING && !fixed;
+    if (!list && !raw) one = spaced(c, one);
+    return labelled(c, label_of(c, kind, fixed), raw, one);
+}
+
+expr *style_integer(schema_context *c, expr *one) {
+    if (!c->style->kinds || !form_is_raw(c->form) || one->kind == EXPR_NEVER) return NULL;
+    return labelled(c, "integer", false, spaced(c, one));
+}
+
+expr *style_fixed_item(schema_context *c, const json *value) {
+    value_form outer = c->form;
+    uint32_t kind = schema_value_type(value);
+    style_form(c, style_inner(c, TYPE_ARRAY));
+    expr *one = style_value(c, (kind & TYPE_NUMBER) != 0 ? TYPE_NUMBER : kind, true, schema_fixed(c, value));
+    style_form(c, outer);
+    return one;
+}
+
+/* ---- keys ---- */
+
+#define DELETE 0x7F
+
+static bool is_plain_key(const schema_context *c, const char *key, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t ch = (uint8_t)key[i];
+        if (ch < 0x20 || ch == DELETE || strchr(c->style->forbidden, (char)ch) != NULL) return false;
+    }
+    return n > 0;
+}
+
+static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON; }
+
+static const char *escape_of(const schema_context *c, uint32_t cp) {
+    for (const style_escape *e = c->style->escapes; e != NULL && e->from != 0; e++)
+        if ((uint8_t)e->from == cp) return e->to;
+    return NULL;
+}
+
+expr *style_key(schema_context *c, const json *place, const char *key, uint32_t n) {
+    builder *b = c->b;
+    if (keys_are_json(c)) return json_fixed_string(b, key, n);
+    if (!is_plain_key(c, key, n))
+        json_escape(b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write the key \"%.80s\"", c->style->name, key);
+    VEC(expr *) parts = {0};
+    for (uint32_t i = 0, from = 0; i <= n; i++) {
+        const char *escaped = i < n ? escape_of(c, (uint8_t)key[i]) : NULL;
+        if (i < n && escaped == NULL) continue;
+        if (i > from) vec_push(&b->w->mem, &parts, expr_bytes(b, key + from, i - from));
+        if (escaped != NULL) vec_push(&b->w->mem, &parts, expr_text(b, escaped));
+        from = i + 1;
+    }
+    return expr_sequence(b, parts.at, parts.n);
+}
+
+fsm *style_keys(schema_context *c, fsm *keys) {
+    if (keys_are_json(c) || keys == NULL) return keys;
+    if (c->style->named_only) return NULL;
+    fsm *f = fsm_new(c->b->w);
+    uint32_t more = fsm_state(f);
+    f->final.at[more] = 1;
+    for (uint32_t at = 0; at < 2; at++) {
+        for (uint32_t cp = 0x20; cp < DELETE; cp++)
+            if (strchr(c->style->forbidden, (char)cp) == NULL) fsm_edge_add(f, at, cp, cp, more);
+        fsm_edge_add(f, at, DELETE + 1, 0xD7FF, more);
+        fsm_edge_add(f, at, 0xE000, UTF8_MAX, more);
+    }
+    keys = fsm_intersection(keys, fsm_determinise_fully(f));
+    return keys == NULL ? NULL : fsm_reduce(keys);
+}
+
+expr *style_spelled_keys(schema_context *c, const fsm *keys) {
+    builder *b = c->b;
+    if (keys_are_json(c)) return json_quoted_without(c, c->root, json_spelled_automaton(b, keys));
+    fsm *f = fsm_new(b->w);
+    for (uint32_t s = 1; s < fsm_size(keys); s++) fsm_state(f);
+    f->start = keys->start;
+    for (uint32_t s = 0; s < fsm_size(keys); s++) f->final.at[s] = keys->final.at[s];
+    for (uint32_t e = 0; e < keys->edges.n; e++) {
+        fsm_edge g = keys->edges.at[e];
+        uint32_t from = g.lo;
+        for (uint32_t cp = g.lo; cp <= g.hi && cp < 0x80; cp++) { /* the escaped ones are ASCII */
+            const char *escaped = escape_of(c, cp);
+            if (escaped == NULL) continue;
+            if (cp > from) fsm_utf8_add(f, g.from, from, cp - 1, g.to);
+            from = cp + 1;
+            uint32_t at = g.from;
+            for (const char *p = escaped; *p != '\0'; p++) {
+                uint32_t next = p[1] == '\0' ? g.to : fsm_state(f);
+                fsm_edge_add(f, at, (uint8_t)*p, (uint8_t)*p, next);
+                at = next;
+            }
+        }
+        if (from <= g.hi) fsm_utf8_add(f, g.from, from, g.hi, g.to);
+    }
+    return expr_rule(b, rule_of(b, expr_pair(b, expr_fsm(b, f), c->space.colon)));
+}
+
+expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value) {
+    builder *b = c->b;
+    if (known || keys_are_json(c)) key = expr_pair(b, key, c->space.colon);
+    if (c->now == &c->json) return expr_pair(b, key, value);
+    expr *begin = expr_pair(b, c->space.inside, mark(c, c->style->member));
+    expr *pair = expr_sequence(b, (expr *[]){begin, key, value}, 3);
+    if (c->style->close_key == NULL) return pair;
+    return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close_key), bare_key, mark(c, c->style->key_end)}, 4);
+}
+
+static bool writes_any_key(const schema_context *c) { return c->now == &c->json || !c->style->named_only; }
+
+void style_check_object(schema_context *c, const schema_branch *branch) {
+    static const char *const open[] = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", NULL};
+    bool declares = false;
+    for (uint32_t i = 0; i < branch->n_holds && !writes_any_key(c); i++) {
+        for (const char *const *key = open; *key != NULL; key++) {
+            const json *at = json_get(branch->holds[i], *key);
+            declares = declares || (at != NULL && at->kind == JSON_FALSE);
+            if (at == NULL || at->kind == JSON_FALSE) continue;
+            json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "style %s can only write keys that are declared: \"%s\" is not supported", c->style->name, *key);
+        }
+        declares = declares || json_get(branch->holds[i], "properties") != NULL;
+    }
+    if (!declares && !writes_any_key(c))
+        json_escape(c->b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "style %s cannot write an object without \"properties\"", c->style->name);
+}
+
+void style_check_any(schema_context *c, const json *place) {
+    if (!writes_any_key(c)) json_escape(c->b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write any value: a schema is needed here", c->style->name);
+}
