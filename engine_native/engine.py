@@ -259,7 +259,7 @@ class Compiler:
     equal input is compiled once.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, cache_bytes: int = 256 << 20, limits: Limits = Limits()) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, cache_bytes: int = 128 << 20, limits: Limits = Limits()) -> None:
         if not isinstance(vocabulary, Vocabulary):
             raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
         c_limits = ffi.new("ste_limits *")

@@ -55,7 +55,7 @@ class ModelSettings(_Table):
 class CompilerSettings(_Table):
     """`[compiler]`: the front end's grammar compiler."""
 
-    cache_bytes: int = Field(default=256 << 20, ge=0)
+    cache_bytes: int = Field(default=128 << 20, ge=0)
     threads: int = Field(default=8, ge=1)
     """Compiles at the same time. More than the cores: a slow one must not keep quick ones waiting."""
 

@@ -532,11 +532,12 @@ void builder_finish(builder *b, int code) {
             rule->automaton = rule->body->u.automaton;
             continue;
         }
+        arena_mark here = arena_here(&b->w->mem);
         fsm *f = fsm_new(b->w);
         uint32_t end = fsm_state(f);
         f->final.at[end] = 1;
         expr_build(b, rule->body, f, f->start, end);
-        b->rules.at[i].automaton = fsm_determinise(f);
+        b->rules.at[i].automaton = fsm_keep(fsm_determinise(f), here);
     }
     references r = {0};
     references_init(b, &r);

@@ -83,6 +83,26 @@ void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) 
     utf8_ranges(lo, hi, add_span, &t);
 }
 
+fsm *fsm_keep(fsm *f, arena_mark since) {
+    arena *mem = &f->w->mem;
+    if (!arena_has_grown(mem, since)) return f;
+    size_t n = fsm_size(f), edges_at = (sizeof *f + 15) & ~(size_t)15;
+    size_t first_at = edges_at + f->edges.n * sizeof *f->edges.at;
+    size_t final_at = first_at + (f->first == NULL ? 0 : (n + 1) * sizeof *f->first);
+    char *block = arena_detach(mem, final_at + n);
+    fsm *out = (fsm *)(void *)block;
+    assert(f->empties.n == 0);
+    *out = (fsm){.w = f->w, .start = f->start, .reduced = f->reduced};
+    out->edges.at = (fsm_edge *)(void *)(block + edges_at);
+    out->edges.n = out->edges.cap = f->edges.n;
+    if (f->edges.n != 0) memcpy(out->edges.at, f->edges.at, f->edges.n * sizeof *f->edges.at);
+    if (f->first != NULL) out->first = memcpy(block + first_at, f->first, (n + 1) * sizeof *f->first);
+    out->final.at = memcpy(block + final_at, f->final.at, n);
+    out->final.n = out->final.cap = (uint32_t)n;
+    arena_rewind(mem, since, block);
+    return out;
+}
+
 /* ---- index: edges sorted by (from, lo, to) ---- */
 
 static bool edge_before(const fsm_edge *a, const fsm_edge *b) {
@@ -157,12 +177,15 @@ typedef struct subset {
     uint64_t hash;
 } subset;
 
+#define NOTHING UINT32_MAX
+
 typedef struct determiniser {
     fsm *in, *out;
     uint32_t *empty_first; /* empties of in, by from */
     uint32_t *empty_to;
     uint32_t *stamp, round;
-    uint32_t *alone; /* state of out, + 1, for the subset of one state of in */
+    uint32_t *alone; /* state of out, + 1, for the subset of one state of in; such subsets are not in the table */
+    uint32_t *after; /* state of out, + 1, for a state of in and what empty edges reach from it; or NOTHING */
     VEC(uint32_t) gathered;
     VEC(subset) subsets; /* of out's states */
     uint32_t *table, mask;
@@ -233,17 +256,31 @@ static void grow_table(determiniser *d) {
     d->table = arena_alloc(&d->in->w->mem, size, sizeof *d->table);
     d->mask = size - 1;
     for (uint32_t i = 0; i < d->subsets.n; i++) {
+        if (d->subsets.at[i].n == 1) continue;
         uint32_t slot = (uint32_t)d->subsets.at[i].hash & d->mask;
         while (d->table[slot] != 0) slot = (slot + 1) & d->mask;
         d->table[slot] = i + 1;
     }
 }
 
+/* A new state of out. */
+static uint32_t add_subset(determiniser *d, subset s) {
+    uint32_t id = d->subsets.n == 0 ? 0 : fsm_state(d->out);
+    uint8_t final = 0;
+    for (uint32_t i = 0; i < s.n; i++) final |= d->in->final.at[s.states[i]];
+    d->out->final.at[id] = final;
+    vec_push(&d->in->w->mem, &d->subsets, s);
+    return id;
+}
+
 /* The state of out for the gathered set. */
 static uint32_t intern_subset(determiniser *d) {
     arena *mem = &d->in->w->mem;
-    uint32_t *alone = d->gathered.n == 1 ? &d->alone[d->gathered.at[0]] : NULL;
-    if (alone != NULL && *alone != 0) return *alone - 1;
+    if (d->gathered.n == 1) {
+        uint32_t *alone = &d->alone[d->gathered.at[0]];
+        if (*alone == 0) *alone = add_subset(d, (subset){1, arena_copy(mem, d->gathered.at, sizeof(uint32_t)), 0}) + 1;
+        return *alone - 1;
+    }
     if (d->subsets.n * 2 >= d->mask) grow_table(d);
     sort_u32(d->gathered.at, d->gathered.n);
     uint64_t hash = hash_bytes(d->gathered.at, d->gathered.n * sizeof(uint32_t), 1);
@@ -254,21 +291,13 @@ static uint32_t intern_subset(determiniser *d) {
             memcmp(s->states, d->gathered.at, s->n * sizeof(uint32_t)) == 0)
             return d->table[slot] - 1;
     }
-    uint32_t id = d->subsets.n == 0 ? 0 : fsm_state(d->out);
-    uint8_t final = 0;
-    for (uint32_t i = 0; i < d->gathered.n; i++) final |= d->in->final.at[d->gathered.at[i]];
-    d->out->final.at[id] = final;
-    subset s = {d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash};
-    vec_push(mem, &d->subsets, s);
+    uint32_t id = add_subset(d, (subset){d->gathered.n, arena_copy(mem, d->gathered.at, d->gathered.n * sizeof(uint32_t)), hash});
     d->table[slot] = id + 1;
-    if (alone != NULL) *alone = id + 1;
     return id;
 }
 
-/* The state of out for the gathered set after symbols lo..hi from state id. */
-static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi) {
-    if (d->gathered.n == 0) return; /* nothing can follow and nothing ends here: dead */
-    uint32_t to = intern_subset(d);
+/* State `to` of out after symbols lo..hi from state id. */
+static void add_edge(determiniser *d, uint32_t id, uint32_t lo, uint32_t hi, uint32_t to) {
     fsm_edge *back = d->out->edges.n != 0 ? &d->out->edges.at[d->out->edges.n - 1] : NULL;
     if (back != NULL && back->from == id && back->to == to && back->hi + 1 == lo && sym_has_ranges(lo))
         back->hi = hi;
@@ -307,8 +336,12 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
         uint32_t first = d->in->first[s.states[0]], end = d->in->first[s.states[0] + 1];
         for (uint32_t e = first; e < end; e++) {
             fsm_edge edge = d->in->edges.at[e];
-            gather_from(d, &edge.to, 1);
-            add_edge(d, id, edge.lo, edge.hi);
+            uint32_t *after = &d->after[edge.to];
+            if (*after == 0) {
+                gather_from(d, &edge.to, 1);
+                *after = d->gathered.n == 0 ? NOTHING : intern_subset(d) + 1;
+            }
+            if (*after != NOTHING) add_edge(d, id, edge.lo, edge.hi, *after - 1);
         }
         return end - first;
     }
@@ -338,7 +371,7 @@ static uint64_t expand_subset(determiniser *d, uint32_t id, sweep *w) {
         w->targets.n = 0;
         for (uint32_t i = 0; i < w->active.n; i++) vec_push(mem, &w->targets, w->edges.at[w->active.at[i]].to);
         gather_from(d, w->targets.at, w->targets.n);
-        add_edge(d, id, lo, hi - 1);
+        if (d->gathered.n != 0) add_edge(d, id, lo, hi - 1, intern_subset(d)); /* else nothing can follow or end here */
     }
     return cost;
 }
@@ -386,10 +419,10 @@ static uint8_t *accepting_all(determiniser *d, uint32_t letters) {
 }
 
 static void determiniser_init(determiniser *d, fsm *f) {
-    fsm_index(f);
     *d = (determiniser){.in = f, .out = fsm_new(f->w)};
     d->stamp = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->stamp);
     d->alone = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->alone);
+    d->after = arena_alloc(&f->w->mem, fsm_size(f), sizeof *d->after);
     index_empties(d);
     d->round = 1;
     gather(d, f->start);
@@ -402,22 +435,26 @@ static void determiniser_init(determiniser *d, fsm *f) {
 
 fsm *fsm_determinise(fsm *f) {
     determiniser d;
+    fsm_index(f); /* stays with f */
+    arena_mark here = arena_here(&f->w->mem);
     determiniser_init(&d, f);
     uint64_t spent = 0;
     uint32_t cap = fsm_size(f) * 4 + 2000;
     sweep w = {0};
     for (uint32_t id = 0; id < d.subsets.n; id++) {
-        if (d.subsets.n > cap || spent > SUBSET_WORK) return remove_empties(&d);
+        if (d.subsets.n > cap || spent > SUBSET_WORK) return fsm_keep(remove_empties(&d), here);
         spent += expand_subset(&d, id, &w) + SUBSET_COST;
     }
     fsm_index(d.out);
-    return d.out;
+    return fsm_keep(d.out, here);
 }
 
 fsm *fsm_determinise_fully(fsm *f) { return fsm_determinise_letters(f, 0); }
 
 fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
     determiniser d;
+    fsm_index(f);
+    arena_mark here = arena_here(&f->w->mem);
     determiniser_init(&d, f);
     if (letters > 0) d.accepts_all = accepting_all(&d, letters);
     sweep w = {0};
@@ -430,13 +467,14 @@ fsm *fsm_determinise_letters(fsm *f, uint32_t letters) {
             escape(&f->w->out, STE_ERR_LIMIT, 0, "a deterministic automaton needs more than %u states", d.subsets.n);
     }
     fsm_index(d.out);
-    return d.out;
+    return fsm_keep(d.out, here);
 }
 
 /* ---- trim ---- */
 
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     arena *mem = &f->w->mem;
+    arena_mark here = arena_here(mem);
     uint32_t n = fsm_size(f);
     uint8_t *forward = arena_alloc(mem, n, 1), *useful = arena_alloc(mem, n, 1);
     uint32_t *stack = arena_alloc(mem, n, sizeof *stack), depth = 0;
@@ -477,7 +515,10 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
     bool whole = true;
     for (uint32_t s = 0; s < n && whole; s++) whole = useful[s];
     for (uint32_t e = 0; e < f->edges.n && whole; e++) whole = kept[e];
-    if (whole) return f;
+    if (whole) {
+        arena_rewind(mem, here, NULL);
+        return f;
+    }
 
     fsm *out = fsm_new(f->w);
     uint32_t *number = arena_alloc(mem, n, sizeof *number), made = 0;
@@ -491,7 +532,7 @@ fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx) {
         if (kept[e] && useful[g.from] && useful[g.to]) fsm_edge_add(out, number[g.from], g.lo, g.hi, number[g.to]);
     }
     fsm_index(out);
-    return out;
+    return fsm_keep(out, here);
 }
 
 /* ---- minimise ---- */
@@ -779,6 +820,7 @@ static void merge_between(merger *m, const uint32_t *members, uint32_t n) {
 /* Component by component, callees first: outside cycles one look at the signature is exact. */
 fsm *fsm_minimise(fsm *f) {
     arena *mem = &f->w->mem;
+    arena_mark here = arena_here(mem);
     uint32_t n = fsm_size(f);
     merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
@@ -800,5 +842,5 @@ fsm *fsm_minimise(fsm *f) {
         m.class[s] = SELF;
         m.class[s] = merger_entry(&m, s, f->final.at[s] | (loops ? 2u : 0u));
     }
-    return quotient(&m, m.final.n);
+    return fsm_keep(quotient(&m, m.final.n), here);
 }

@@ -70,6 +70,8 @@ void fsm_edge_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 void fsm_empty_add(fsm *f, uint32_t from, uint32_t to);
 /* A copy of part between two states. */
 void fsm_insert(fsm *f, const fsm *part, uint32_t from, uint32_t to);
+/* f and nothing else of what was allocated since. */
+fsm *fsm_keep(fsm *f, arena_mark since);
 /* The UTF-8 bytes of the code points lo..hi. */
 void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 

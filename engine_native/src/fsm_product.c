@@ -62,11 +62,12 @@ static void expand_pair(product *p, uint32_t at) {
 }
 
 static fsm *build(work *w, const fsm *a, const fsm *b, bool difference) {
+    arena_mark here = arena_here(&w->mem);
     product p = {.a = a, .b = b, .difference = difference, .out = fsm_new(w)};
     pair_state(&p, a->start, b == NULL ? GONE : b->start);
     for (uint32_t at = 0; at < p.pairs.n; at++) expand_pair(&p, at);
     fsm_index(p.out);
-    return p.out;
+    return fsm_keep(p.out, here);
 }
 
 fsm *fsm_intersection(const fsm *a, const fsm *b) {

@@ -58,6 +58,7 @@ typedef struct walker {
     const row *base;                         /* ... besides those of this row, if it is not NULL; no list ... */
     uint32_t *words;                         /* ... and then all bits; NULL before */
     const row *near;                         /* NULL, or a row that may differ little from words */
+    const leavers *loop;                     /* NULL, or what the set loops on */
     const row *same;                         /* or: the row is this one */
     node_list exits;
     node_list unsure; /* nodes below and at which a canonical set does not know enough */
@@ -75,6 +76,7 @@ static void walker_init(walker *w, use *u, bool want_exits) {
     w->words = NULL;
     w->exits = w->unsure = (node_list){0};
     w->base = w->near = w->same = NULL;
+    w->loop = NULL;
     w->depth = s->vocab->ordinary.max_length + 2;
     w->want_exits = want_exits;
     w->path = NULL;
@@ -145,6 +147,7 @@ static bool allow_row(walker *w, const row *r) {
 }
 
 static row *walker_row(walker *w) {
+    if (w->words != NULL && w->loop != NULL) return row_intern_loop(w->s, w->words, w->loop);
     if (w->words != NULL) return row_intern(w->s, w->words, w->near);
     return w->base != NULL ? row_intern_more(w->s, w->base, w->few, w->n_few) : row_intern_few(w->s, w->few, w->n_few);
 }
@@ -332,6 +335,7 @@ static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     if (leaving == NULL) return walk_root(w, at);
     assert(w->n_few == 0);
     if (!make_dense(w)) return false;
+    w->loop = leaving;
     loop_tokens(w->s, leaving, most, w->words);
     return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
 }

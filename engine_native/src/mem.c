@@ -51,18 +51,22 @@ void arena_free(arena *a) {
     a->bytes = 0;
 }
 
+static arena_chunk *take_block(arena *a, size_t block) {
+    if (a->bytes + block > a->limit)
+        escape(a->out, STE_ERR_LIMIT, 0, "compile needs more than %llu bytes of memory", (unsigned long long)a->limit);
+    arena_chunk *c = a->allocator->resize(a->allocator->ctx, NULL, 0, block);
+    if (c == NULL) escape(a->out, STE_ERR_NO_MEMORY, 0, "out of memory");
+    c->size = block;
+    a->bytes += block;
+    return c;
+}
+
 static void *arena_take(arena *a, size_t count, size_t size) {
     if (size != 0 && count > (SIZE_MAX / 2) / size) escape(a->out, STE_ERR_NO_MEMORY, 0, "size overflow");
     size_t need = (count * size + 15) & ~(size_t)15;
     if (need > a->capacity - a->used) {
         size_t block = ARENA_HEADER + (need > ARENA_CHUNK ? need : ARENA_CHUNK);
-        if (a->bytes + block > a->limit)
-            escape(a->out, STE_ERR_LIMIT, 0, "compile needs more than %llu bytes of memory",
-                   (unsigned long long)a->limit);
-        arena_chunk *c = a->allocator->resize(a->allocator->ctx, NULL, 0, block);
-        if (c == NULL) escape(a->out, STE_ERR_NO_MEMORY, 0, "out of memory");
-        c->size = block;
-        a->bytes += block;
+        arena_chunk *c = take_block(a, block);
         if (need > ARENA_CHUNK && a->chunks != NULL) { /* a large block of its own, behind the open chunk */
             c->next = a->chunks->next;
             a->chunks->next = c;
@@ -76,6 +80,35 @@ static void *arena_take(arena *a, size_t count, size_t size) {
     void *p = (char *)a->chunks + a->used;
     a->used += need;
     return p;
+}
+
+arena_mark arena_here(const arena *a) {
+    return (arena_mark){a->chunks, a->chunks == NULL ? NULL : a->chunks->next, a->used};
+}
+
+bool arena_has_grown(const arena *a, arena_mark since) {
+    return a->chunks != since.top || (since.top != NULL && since.top->next != since.below);
+}
+
+void *arena_detach(arena *a, size_t size) { return (char *)take_block(a, ARENA_HEADER + size) + ARENA_HEADER; }
+
+static arena_chunk *give_back(arena *a, arena_chunk *c) {
+    arena_chunk *next = c->next;
+    a->bytes -= c->size;
+    a->allocator->resize(a->allocator->ctx, c, c->size, 0);
+    return next;
+}
+
+void arena_rewind(arena *a, arena_mark to, void *kept) {
+    while (a->chunks != to.top) a->chunks = give_back(a, a->chunks);
+    while (to.top != NULL && to.top->next != to.below) to.top->next = give_back(a, to.top->next);
+    a->used = to.used;
+    a->capacity = to.top == NULL ? 0 : to.top->size;
+    if (kept == NULL) return;
+    arena_chunk *c = (arena_chunk *)(void *)((char *)kept - ARENA_HEADER), **behind = to.top == NULL ? &a->chunks : &to.top->next;
+    c->next = *behind;
+    *behind = c;
+    if (to.top == NULL) a->used = a->capacity = c->size;
 }
 
 void *arena_alloc(arena *a, size_t count, size_t size) {

@@ -7,7 +7,8 @@
  *
  *   VEC(T) v = {0};  vec_push(arena, &v, x);  v.at[i], v.n
  *
- * Growing a vec abandons its old storage in the arena: at most twice the size. */
+ * Growing a vec abandons its old storage in the arena: at most twice the size.
+ * A long construction whose result is small gives the rest back (arena_rewind). */
 #ifndef STE_MEM_H
 #define STE_MEM_H
 
@@ -32,6 +33,16 @@ void arena_init(arena *a, const ste_allocator *allocator, escape_point *out, uin
 void arena_free(arena *a);
 void *arena_alloc(arena *a, size_t count, size_t size); /* zeroed, 16-byte aligned; never NULL */
 void *arena_copy(arena *a, const void *p, size_t size);
+/* What is allocated between arena_here and arena_rewind is given back, but for `kept`: NULL, or memory of arena_detach, which
+ * belongs to the arena from then on.  Nothing that escapes may lie between arena_detach and arena_rewind. */
+typedef struct arena_mark {
+    arena_chunk *top, *below;
+    size_t used;
+} arena_mark;
+arena_mark arena_here(const arena *a);
+bool arena_has_grown(const arena *a, arena_mark since); /* by a block; if not, there is little to give back */
+void *arena_detach(arena *a, size_t size);              /* not zeroed */
+void arena_rewind(arena *a, arena_mark to, void *kept);
 void *arena_grow(arena *a, void *p, uint32_t n, uint32_t *capacity, size_t size);
 
 #define VEC(T)           \

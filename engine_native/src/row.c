@@ -87,6 +87,34 @@ row *row_intern(store *s, const uint32_t *words, const row *near) {
     return n == 0 ? row_retain(s, base) : intern(s, (row *)(uintptr_t)base, few, n);
 }
 
+row *row_intern_loop(store *s, const uint32_t *words, const leavers *l) {
+    pthread_mutex_lock(&s->grow);
+    row *near = NULL;
+    for (int i = 0; i < LOOP_ROWS; i++)
+        if (s->loop_rows[i].of == l) near = s->loop_rows[i].row;
+    if (near != NULL) near->references++;
+    pthread_mutex_unlock(&s->grow);
+    row *r = row_intern(s, words, near);
+    pthread_mutex_lock(&s->grow);
+    if (near != NULL) row_release(s, near);
+    if (r != NULL && r->n == DENSE && r != near) {
+        uint32_t i = 0;
+        while (i < LOOP_ROWS && s->loop_rows[i].of != l) i++;
+        if (i == LOOP_ROWS) i = s->next_loop_row++ % LOOP_ROWS;
+        if (s->loop_rows[i].of != NULL) row_release(s, s->loop_rows[i].row);
+        r->references++;
+        s->loop_rows[i] = (loop_row){l, r};
+    }
+    pthread_mutex_unlock(&s->grow);
+    return r;
+}
+
+void row_forget_loops(store *s) {
+    for (int i = 0; i < LOOP_ROWS; i++)
+        if (s->loop_rows[i].of != NULL) row_release(s, s->loop_rows[i].row);
+    memset(s->loop_rows, 0, sizeof s->loop_rows);
+}
+
 /* Sorted, each once; returns how many that are. */
 static uint32_t sort_tokens(uint32_t *tokens, uint32_t n) {
     for (uint32_t gap = n / 2; gap > 0; gap /= 2)

@@ -40,6 +40,7 @@ static void destroy(store *s) {
             set_destroy(s, at);
             at = next;
         }
+    row_forget_loops(s);
     if (s->bottom != NULL) set_destroy(s, s->bottom);
     if (s->top != NULL) set_destroy(s, s->top);
     for (uint32_t i = 0; i < table_size(&s->rules); i++)
@@ -210,7 +211,10 @@ void store_collect(store *s, collect_when how) {
     uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     mark(s);
     measures_collect(s, everything);
-    if (!everything) keep_local_parts(s);
+    if (everything)
+        row_forget_loops(s);
+    else
+        keep_local_parts(s);
     atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < table_size(&s->sets); i++)
         for (set *at = *table_at(&s->sets, i); at != NULL; at = at->chain)

@@ -255,6 +255,13 @@ typedef struct store_stats {
 
 typedef struct closure closure;
 
+/* The last row of words for a loop of these characters: others for it will differ little. */
+typedef struct loop_row {
+    const leavers *of;
+    row *row;
+} loop_row;
+#define LOOP_ROWS 16
+
 struct store {
     ste_vocab *vocab;
     ste_allocator allocator;
@@ -278,6 +285,8 @@ struct store {
     class_pair pairs[256];     /* by hash; under grow */
     bool pairs_known;          /* no partition has gone since they were remembered */
     loop json;                 /* the plain characters of JSON strings */
+    loop_row loop_rows[LOOP_ROWS]; /* under grow */
+    uint32_t next_loop_row;
 };
 
 /* One user of sets: what it may still make of them, and why a call failed. */
@@ -354,6 +363,9 @@ uint32_t row_few(const store *s); /* most tokens of a row that is a list, or cha
 row *row_intern(store *s, const uint32_t *words, const row *near);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
 row *row_intern_more(store *s, const row *r, uint32_t *tokens, uint32_t n);
+/* The row of a set that loops on these characters. */
+row *row_intern_loop(store *s, const uint32_t *words, const leavers *l);
+void row_forget_loops(store *s);                  /* under grow or alone */
 row *row_retain(store *s, const row *r);
 size_t row_bytes(const store *s, const row *r);
 bool row_is_few(const row *r); /* a list */
