@@ -3,45 +3,88 @@
  * Texts are endless where their values need not be: white space repeats, and so
  * do the zeros of 1.000.  But a cycle that consumes any other character makes
  * longer and longer strings, arrays, objects or numbers, and so do counted
- * repeats.  Every edge of a finished automaton is part of some text, so one
- * such rule anywhere below will do.
+ * repeats.  Every edge of a rule is part of some text, so one such rule anywhere
+ * below will do.  Rules that are not built yet are left out.
  *
  * Cost: the edges of all rules that are reached. */
-#include "expr.h"
+#include "store.h"
+
+/* Rules that are reached, in a table by address; solid: they consume a character that makes a difference. */
+typedef struct reached {
+    builder *b;
+    VEC(const rule *) rules;
+    VEC(uint8_t) solid;
+    uint32_t *slots, n_slots; /* + 1 */
+} reached;
+
+static uint32_t slot_of(const reached *q, const rule *r) {
+    uint32_t slot = (uint32_t)hash_mix(0, (uint64_t)(uintptr_t)r) & (q->n_slots - 1);
+    while (q->slots[slot] != 0 && q->rules.at[q->slots[slot] - 1] != r) slot = (slot + 1) & (q->n_slots - 1);
+    return slot;
+}
+
+/* What stands for a rule; NULL if it is not built yet. */
+static const rule *built(const rule *r) { return r->kind == RULE_NAMED ? r->repeated : r; }
+
+static void reach(reached *q, const rule *referenced) {
+    arena *mem = &q->b->w->mem;
+    const rule *r = built(referenced);
+    if (r == NULL) return;
+    if (q->rules.n * 2 >= q->n_slots) {
+        q->n_slots = q->n_slots == 0 ? 64 : q->n_slots * 2;
+        q->slots = arena_alloc(mem, q->n_slots, sizeof *q->slots);
+        for (uint32_t i = 0; i < q->rules.n; i++) q->slots[slot_of(q, q->rules.at[i])] = i + 1;
+    }
+    uint32_t slot = slot_of(q, r);
+    if (q->slots[slot] != 0) return;
+    vec_push(mem, &q->rules, r);
+    vec_push(mem, &q->solid, 0);
+    q->slots[slot] = q->rules.n;
+}
+
+static bool is_solid(const reached *q, const rule *referenced) {
+    const rule *r = built(referenced);
+    return r != NULL && q->solid.at[q->slots[slot_of(q, r)] - 1] != 0;
+}
+
+static bool makes_difference(const byte_edge *e) {
+    for (uint32_t byte = e->lo; byte <= e->hi; byte++)
+        if (byte == 0 || strchr(" \t\n\r0", (int)byte) == NULL) return true;
+    return false;
+}
+
+/* Edges of a state in a row: bytes, then references. */
+static const state *target(const state *st, uint32_t e) { return e < st->n_bytes ? st->bytes[e].to : st->rules[e - st->n_bytes].to; }
+
+static bool edge_is_solid(const reached *q, const state *st, uint32_t e) {
+    return e < st->n_bytes ? makes_difference(&st->bytes[e]) : is_solid(q, st->rules[e - st->n_bytes].rule);
+}
 
 typedef struct frame {
     uint32_t state, edge;
 } frame;
 
-/* Does the edge consume a character that makes a difference?  A reference is taken to if its rule is marked. */
-static bool makes_difference(const fsm_edge *e, const uint8_t *solid) {
-    if (sym_is_rule(e->lo)) return solid[e->lo - SYM_RULE] != 0;
-    if (e->lo > 255) return false;
-    for (uint32_t byte = e->lo; byte <= e->hi; byte++)
-        if (strchr(" \t\n\r0", (int)byte) == NULL || byte == 0) return true;
-    return false;
-}
-
-/* Is such an edge part of a cycle?  Strongly connected components (Tarjan), without recursion. */
-static bool has_cycle(builder *b, const fsm *f, const uint8_t *solid) {
-    arena *mem = &b->w->mem;
-    uint32_t n = fsm_size(f), depth = 0, height = 0, counter = 0;
+/* Is a solid edge part of a cycle?  Strongly connected components (Tarjan), without recursion. */
+static bool has_cycle(const reached *q, const rule *r) {
+    arena *mem = &q->b->w->mem;
+    uint32_t n = r->n_states, depth = 0, height = 0, counter = 0;
     uint32_t *index = arena_alloc(mem, n, sizeof *index), *low = arena_alloc(mem, n, sizeof *low);
     uint32_t *component = arena_alloc(mem, n, sizeof *component), *stack = arena_alloc(mem, n, sizeof *stack);
     frame *frames = arena_alloc(mem, n, sizeof *frames);
-    work_charge(b->w, f->edges.n / 16 + 1);
-    frames[depth++] = (frame){f->start, f->first[f->start]};
+    work_charge(q->b->w, (r->n_bytes + r->n_rules) / 16 + 1);
+    frames[depth++] = (frame){0, 0};
     while (depth > 0) {
         frame *at = &frames[depth - 1];
         uint32_t s = at->state;
+        const state *st = &r->states[s];
         if (index[s] == 0) {
             index[s] = low[s] = ++counter;
             stack[height++] = s;
         }
-        if (at->edge < f->first[s + 1]) {
-            uint32_t to = f->edges.at[at->edge++].to;
+        if (at->edge < st->n_bytes + st->n_rules) {
+            uint32_t to = (uint32_t)(target(st, at->edge++) - r->states);
             if (index[to] == 0)
-                frames[depth++] = (frame){to, f->first[to]};
+                frames[depth++] = (frame){to, 0};
             else if (component[to] == 0 && index[to] < low[s])
                 low[s] = index[to];
             continue;
@@ -56,37 +99,19 @@ static bool has_cycle(builder *b, const fsm *f, const uint8_t *solid) {
         depth--;
         if (depth > 0 && low[s] < low[frames[depth - 1].state]) low[frames[depth - 1].state] = low[s];
     }
-    for (uint32_t e = 0; e < f->edges.n; e++) {
-        const fsm_edge *g = &f->edges.at[e];
-        if (component[g->from] != 0 && component[g->from] == component[g->to] && makes_difference(g, solid)) return true;
+    for (uint32_t s = 0; s < n; s++) {
+        const state *st = &r->states[s];
+        for (uint32_t e = 0; component[s] != 0 && e < st->n_bytes + st->n_rules; e++)
+            if (component[s] == component[target(st, e) - r->states] && edge_is_solid(q, st, e)) return true;
     }
     return false;
 }
 
-/* Digits that one state takes: each makes another number, or another string. */
-static uint32_t most_digits(const fsm *f) {
-    uint32_t most = 0;
-    for (uint32_t s = 0; s < fsm_size(f); s++) {
-        uint32_t n = 0;
-        for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
-            const fsm_edge *g = &f->edges.at[e];
-            uint32_t lo = g->lo < '1' ? '1' : g->lo, hi = g->hi > '9' ? '9' : g->hi;
-            if (g->lo < 256 && lo <= hi) n += hi - lo + 1;
-        }
-        if (n > most) most = n > 9 ? 9 : n; /* several ways to go on with one digit */
-    }
-    return most;
-}
-
-/* Letters that a repeated rule can begin with; all of them make different strings. */
-static uint32_t first_letters(const fsm *f) {
+/* How many of the characters lo..hi begin an edge of the state. */
+static uint32_t count_characters(const state *st, uint32_t lo, uint32_t hi) {
     uint32_t n = 0;
-    for (uint32_t e = f->first[f->start]; e < f->first[f->start + 1]; e++) {
-        const fsm_edge *g = &f->edges.at[e];
-        uint32_t lo = g->lo < 'a' ? 'a' : g->lo, hi = g->hi > 'z' ? 'z' : g->hi;
-        if (g->lo < 256 && lo <= hi) n += hi - lo + 1;
-    }
-    return n > 26 ? 26 : n;
+    for (uint32_t byte = lo; byte <= hi; byte++) n += byteset_has(&st->allow, byte);
+    return n;
 }
 
 static uint32_t power(uint32_t of, uint32_t n) {
@@ -95,55 +120,50 @@ static uint32_t power(uint32_t of, uint32_t n) {
     return out < UINT32_MAX ? (uint32_t)out : UINT32_MAX;
 }
 
-static uint32_t own_values(builder *b, const draft_rule *r, const uint8_t *solid) {
+static uint32_t own_values(const reached *q, const rule *r) {
     if (r->kind == RULE_REPEAT) {
-        const draft_rule *of = &b->rules.at[r->repeated];
-        if (r->max == REPEAT_INFINITE) return solid[r->repeated] != 0 ? UINT32_MAX : 1;
-        return of->automaton == NULL ? 1 : power(first_letters(of->automaton), r->max);
+        const rule *of = r->max == 0 ? NULL : built(r->repeated);
+        if (of == NULL) return 1;
+        if (r->max == REPEAT_INFINITE) return is_solid(q, of) ? UINT32_MAX : 1;
+        return power(count_characters(&of->states[0], 'a', 'z'), r->max); /* each makes another string */
     }
-    if (r->kind != RULE_PLAIN || r->automaton == NULL) return 1;
-    return has_cycle(b, r->automaton, solid) ? UINT32_MAX : most_digits(r->automaton);
+    if (r->kind != RULE_PLAIN) return 1;
+    if (has_cycle(q, r)) return UINT32_MAX;
+    uint32_t most = 1;
+    for (uint32_t s = 0; s < r->n_states; s++) { /* each digit makes another number, or another string */
+        uint32_t digits = count_characters(&r->states[s], '1', '9');
+        if (digits > most) most = digits;
+    }
+    return most;
 }
 
-uint32_t rule_values(builder *b, uint32_t rule) {
-    arena *mem = &b->w->mem;
-    uint32_t n = b->rules.n, most = 1;
-    uint8_t *solid = arena_alloc(mem, n, 1), *met = arena_alloc(mem, n, 1);
-    VEC(uint32_t) queue = {0};
-    met[rule] = 1;
-    vec_push(mem, &queue, rule);
-    for (uint32_t i = 0; i < queue.n; i++) {
-        const draft_rule *r = &b->rules.at[queue.at[i]];
-        if (r->kind == RULE_REPEAT && r->max != 0 && met[r->repeated] == 0) {
-            met[r->repeated] = 1;
-            vec_push(mem, &queue, r->repeated);
-        }
-        if (r->kind == RULE_REPEAT || r->automaton == NULL) continue;
-        for (uint32_t e = 0; e < r->automaton->edges.n; e++) {
-            const fsm_edge *g = &r->automaton->edges.at[e];
-            if (!sym_is_rule(g->lo)) {
-                if (makes_difference(g, solid)) solid[queue.at[i]] = 1;
-            } else if (met[g->lo - SYM_RULE] == 0) {
-                met[g->lo - SYM_RULE] = 1;
-                vec_push(mem, &queue, g->lo - SYM_RULE);
-            }
-        }
+static bool consumes(const reached *q, const rule *r) {
+    for (uint32_t e = 0; e < r->n_bytes; e++)
+        if (makes_difference(&r->bytes[e])) return true;
+    for (uint32_t e = 0; e < r->n_rules; e++)
+        if (is_solid(q, r->rules[e].rule)) return true;
+    return r->kind == RULE_REPEAT && r->max != 0 && is_solid(q, r->repeated);
+}
+
+uint32_t rule_values(builder *b, const rule *r) {
+    reached q = {.b = b};
+    reach(&q, r);
+    for (uint32_t i = 0; i < q.rules.n; i++) {
+        const rule *at = q.rules.at[i];
+        if (at->kind == RULE_REPEAT && at->max != 0) reach(&q, at->repeated);
+        for (uint32_t e = 0; e < at->n_rules; e++) reach(&q, at->rules[e].rule);
     }
-    for (bool changed = true; changed;) { /* a rule is also solid through what it refers to */
+    for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t i = queue.n; i-- > 0;) {
-            const draft_rule *r = &b->rules.at[queue.at[i]];
-            if (solid[queue.at[i]] != 0) continue;
-            bool now = r->kind == RULE_REPEAT && r->max != 0 && solid[r->repeated] != 0;
-            for (uint32_t e = 0; r->kind != RULE_REPEAT && r->automaton != NULL && e < r->automaton->edges.n && !now; e++)
-                now = sym_is_rule(r->automaton->edges.at[e].lo) && makes_difference(&r->automaton->edges.at[e], solid);
-            if (!now) continue;
-            solid[queue.at[i]] = 1;
+        for (uint32_t i = q.rules.n; i-- > 0;) {
+            if (q.solid.at[i] != 0 || !consumes(&q, q.rules.at[i])) continue;
+            q.solid.at[i] = 1;
             changed = true;
         }
     }
-    for (uint32_t i = 0; i < queue.n && most < UINT32_MAX; i++) {
-        uint32_t own = own_values(b, &b->rules.at[queue.at[i]], solid);
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < q.rules.n && most < UINT32_MAX; i++) {
+        uint32_t own = own_values(&q, q.rules.at[i]);
         if (own > most) most = own;
     }
     return most;

@@ -528,17 +528,6 @@ static void settle(builder *b, references *r, bool nullable) {
     }
 }
 
-/* Where fewer elements than min could be all there are, the parser could get stuck. */
-static void check_values(builder *b, draft_rule *r) {
-    if (r->values == 0 || r->values < r->max) {
-        uint32_t least = rule_values(b, r->repeated);
-        if (least > r->values) r->values = least;
-    }
-    if (r->values < r->min)
-        json_escape(b->w, r->place, STE_ERR_UNSUPPORTED,
-                    "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
-}
-
 void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
@@ -578,6 +567,4 @@ void builder_finish(builder *b, int code) {
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
         rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
     }
-    for (uint32_t i = 0; i < b->rules.n; i++)
-        if (b->rules.at[i].kind == RULE_DISTINCT && b->rules.at[i].productive) check_values(b, &b->rules.at[i]);
 }

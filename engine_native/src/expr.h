@@ -99,7 +99,7 @@ typedef struct draft_rule {
     expr *body;
     uint32_t min, max;  /* REPEAT, DISTINCT */
     uint32_t repeated;  /* REPEAT: the rule that is repeated; DISTINCT: the rule of an element */
-    uint32_t values;    /* DISTINCT: elements have at least so many values (abundance.c) */
+    uint32_t values;    /* DISTINCT: elements have at least so many values; 0: that is not known */
     const struct json *place; /* DISTINCT: for errors */
     struct rule *named; /* NAMED: the store's rule */
     uint32_t begins;    /* NAMED: ASCII characters that its text may begin with, where somebody asks */
@@ -205,10 +205,6 @@ typedef struct dispatch_clash {
 bool dispatch_clashes(builder *b, const dispatch_pattern *patterns, uint32_t n, dispatch_clash *out);
 /* dispatch.c: free text (valid UTF-8) in which the first pattern to complete decides. */
 void dispatch_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
-
-/* abundance.c: the values of a rule of JSON values are at least so many; UINT32_MAX: infinitely many, or too many to
- * count.  Wants the finished automata. */
-uint32_t rule_values(builder *b, uint32_t rule);
 
 /* Automata for all rules; escapes with `code` if the root matches nothing. */
 void builder_finish(builder *b, int code);

@@ -65,7 +65,7 @@ typedef struct number {
 
 #define FAR INT64_C(100000000000000000)
 
-/* Each(ctx, i, digit) gets the digits of the mantissa without leading zeros. */
+/* A whole number; its digits go to `digits`, which has room for n. */
 static number read_number(const uint8_t *s, size_t n, uint8_t *digits) {
     number out = {'+', 0, 0};
     size_t i = 0;

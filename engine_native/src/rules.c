@@ -17,6 +17,7 @@
  *
  * Cost: the edges of all rules, those of a cycle once in each round of step 2 (at
  * most nine). */
+#include "json.h"
 #include "meter.h"
 
 typedef struct node {
@@ -223,7 +224,7 @@ static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
         return d->min == r->min && d->max == r->max && (d->max == 0 || same_reference(in, p, d->repeated, r->repeated));
     const fsm *f = in->nodes[i].automaton;
     bool distinct = d->kind == RULE_DISTINCT;
-    if (distinct && (d->min != r->min || d->max != r->max || d->values != r->values)) return false;
+    if (distinct && (d->min != r->min || d->max != r->max || d->values != r->listed)) return false;
     if (fsm_size(f) + distinct != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
     if (d->required != r->required) return false;
     for (uint32_t s = 0; s < fsm_size(f); s++) {
@@ -357,7 +358,7 @@ static void name_states(interner *in, uint32_t i, rule *r) {
     state *inside = &r->states[r->n_states - 1];
     inside->inside = true;
     r->inside = inside;
-    r->values = in->b->rules.at[i].values;
+    r->listed = in->b->rules.at[i].values;
     r->repeated = in->nodes[in->b->rules.at[i].repeated].done; /* NULL: an element matches nothing */
     for (uint32_t e = 0; e < r->n_rules; e++) {
         if (r->rules[e].rule != r->repeated) continue;
@@ -442,6 +443,12 @@ static bool create(interner *in) {
         find_need(r);
         table_add(&in->s->rules, r);
     }
+    for (uint32_t k = 0; k < n; k++) {
+        rule *r = in->nodes[in->members.at[k]].done;
+        if (r->kind != RULE_DISTINCT) continue;
+        uint32_t least = r->listed >= r->max || r->repeated == NULL ? 0 : rule_values(in->b, r->repeated);
+        r->values = least > r->listed ? least : r->listed;
+    }
     atomic_fetch_add_explicit(&in->s->stats.rule_misses, n, memory_order_relaxed);
     return true;
 }
@@ -473,10 +480,22 @@ static bool intern_component(interner *in) {
     return create(in);
 }
 
+/* Where fewer elements than min could be all there are, the parser could get stuck. */
+static void check_values(const interner *in) {
+    for (uint32_t i = 0; i < in->b->rules.n; i++) {
+        const draft_rule *d = &in->b->rules.at[i];
+        const rule *r = in->nodes[i].done;
+        if (d->kind == RULE_DISTINCT && r != NULL && r->values < r->min)
+            json_escape(in->b->w, d->place, STE_ERR_UNSUPPORTED,
+                        "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
+    }
+}
+
 rule *store_intern(store *s, builder *b) {
     interner in = {.s = s, .b = b, .mem = &b->w->mem};
     in.nodes = arena_alloc(in.mem, b->rules.n, sizeof *in.nodes);
     if (!walk(&in, b->root)) escape(&b->w->out, STE_ERR_NO_MEMORY, 0, "out of memory for the rules");
+    check_values(&in);
     for (uint32_t i = 0; i < b->texts.n; i++) {
         const text_rule *t = &b->texts.at[i];
         rule *r = in.nodes[t->rule].done; /* NULL: the grammar does not use it */

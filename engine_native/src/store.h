@@ -125,7 +125,7 @@ struct rule {
     uint32_t min, max;   /* of a repeat, or the elements of a distinct rule */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built; a distinct rule's elements */
     const state *inside, *after; /* of a distinct rule: the states `inside` and `follows` */
-    uint32_t values;     /* ... and how many values elements have, at least */
+    uint32_t listed, values; /* ... and how many values elements have: as the schema lists them (0: it does not), at least */
     _Atomic(progress *) start; /* ... and the beginning of its first element, NULL until it is needed */
     struct name *name;   /* of a named rule */
     uint32_t pins;       /* compiles that are about to use it; under grow */
@@ -314,6 +314,9 @@ void store_free(store *s, void *p, size_t size);
 /* rules.c: the store's rule for the builder's root.  Wants `grow`; escapes without giving it back. */
 rule *store_intern(store *s, builder *b);
 void rule_free(store *s, rule *r);
+/* abundance.c: the values of a rule of JSON values are at least so many; UINT32_MAX: infinitely many, or too many to
+ * count.  In the builder's memory. */
+uint32_t rule_values(builder *b, const rule *r);
 
 /* names.c: see there.  All but names_of and names_unpin want `grow`. */
 names names_of(store *s);

@@ -128,3 +128,11 @@ def test_memory_of_elements_goes_with_the_matcher() -> None:
 
     assert held[0] > left[0] + 100_000
     assert left == [left[0]] * 3
+
+
+def test_how_many_items_may_be_required_does_not_depend_on_what_was_compiled_before() -> None:
+    own = Compiler(byte_vocabulary())
+    for least in (2, 3):
+        grammar = own.compile_json_schema({**_unique({"type": ["string", "number"]}), "minItems": least})
+
+        assert accepts(Matcher(grammar), '["a",1,"b"]')
