@@ -418,6 +418,7 @@ def _utf8(text: str) -> bytes:
 
 
 _WORDS = ffi.typeof("uint32_t[]")
+_matcher_fill, _matcher_accept = lib.ste_matcher_fill, lib.ste_matcher_accept_token  # looked up once: they run per token
 
 
 def _row(row: Any, words: int) -> Any:
@@ -500,19 +501,20 @@ class Matcher:
 
         Cost: one copy if the state has been seen, else a walk of the trie.
         """
-        code = lib.ste_matcher_fill(self._ptr, _row(row, self._words), self._words)
+        code = _matcher_fill(self._ptr, _row(row, self._words), self._words)
         if code < 0:
             _raise(code)
-        return bool(code)
+        return code == 1
 
     def accept_token(self, token: int) -> bool:
         """Advance by one token. False, and nothing changed, if it is forbidden or no token at all."""
-        if not 0 <= token < self.vocab_size:
+        try:
+            code = _matcher_accept(self._ptr, token)
+        except OverflowError:  # no 32-bit number
             return False
-        code = lib.ste_matcher_accept_token(self._ptr, token)
         if code < 0:
             _raise(code)
-        return bool(code)
+        return code == 1
 
     def accept_bytes(self, data: bytes) -> bool:
         """Advance by text, all or nothing; one step for rollback. Special tokens have no text."""
