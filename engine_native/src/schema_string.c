@@ -485,8 +485,10 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
         if (shortest < min || longest > max) {
             expr *counted = plain ? counted_tail(c, place, s.f, min, max) : NULL;
             if (counted != NULL) return quoted(c, counted);
-            s.f = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, place, min, max)));
-            if (s.f == NULL) return expr_never(b);
+            arena_mark here = arena_here(&b->w->mem);
+            fsm *fitting = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, place, min, max)));
+            if (fitting == NULL) return expr_never(b);
+            s.f = fsm_keep(fitting, here);
         }
     }
     return written(c, place, s.f);
