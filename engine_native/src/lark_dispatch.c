@@ -166,6 +166,16 @@ static bool add_tool(dispatcher *d, const lark_node *node) {
     return true;
 }
 
+/* A lazy head ends with the first trigger: a longer one that begins with it never comes.  (In a dispatch it would.) */
+static bool never_completes(const dispatcher *d, uint32_t which) {
+    const dispatch_pattern *p = &d->patterns.at[which];
+    for (uint32_t i = 0; i < d->patterns.n; i++) {
+        const dispatch_pattern *other = &d->patterns.at[i];
+        if (other->n < p->n && memcmp(other->symbols, p->symbols, other->n * sizeof *p->symbols) == 0) return true;
+    }
+    return false;
+}
+
 expr *lark_dispatch(lark_lowering *l, lark_scope *s, const lark_definition *start, const lark_environment *in) {
     const lark_node *body = start->body;
     if (!is_rule(start) || lark_has_end(&start->attributes) || start->attributes.capture != NULL) return NULL;
@@ -178,5 +188,9 @@ expr *lark_dispatch(lark_lowering *l, lark_scope *s, const lark_definition *star
     uint32_t n = tools->kind == LARK_CHOICE ? tools->n : 1;
     for (uint32_t i = 0; i < n; i++)
         if (!add_tool(&d, tools->kind == LARK_CHOICE ? tools->u.parts[i] : tools)) return NULL;
-    return expr_dispatch(l->b, d.patterns.at, d.patterns.n, true);
+    dispatch_pattern *kept = arena_alloc(&l->b->w->mem, d.patterns.n, sizeof *kept);
+    uint32_t n_kept = 0;
+    for (uint32_t i = 0; i < d.patterns.n; i++)
+        if (!never_completes(&d, i)) kept[n_kept++] = d.patterns.at[i];
+    return expr_dispatch(l->b, kept, n_kept, true);
 }
