@@ -94,7 +94,7 @@ def plan(
     text = None
     if tag is not None:
         text = _dump(tag)
-        checked.tag(text, _whole(request))
+        checked.tag(text, _whole(request, beside_calls=choice == "auto" and response is not None))
     return Plan(structural_tag=text, calls=bool(tools) and choice != "none", reasoning=reasoning)
 
 
@@ -308,10 +308,19 @@ def _tag_node(wanted: StructuralTagFormat, param: str) -> tuple[dict[str, Any], 
     return node, Place(param, rewrites=_LEGACY_PLACES)
 
 
-def _whole(request: ChatRequest) -> Place:
-    """Each part compiled alone; what is left is their sum (a limit, markers that collide)."""
+_BESIDE_CALLS = r"/format(?:/elements/[1-9])?/elements/1(?:/.*)?()"
+"""Where `build_tag` puts the answer that may come instead of calls: the second of two, maybe after reasoning."""
+
+
+def _whole(request: ChatRequest, *, beside_calls: bool) -> Place:
+    """Each part compiled alone; what is left is their sum (a limit, markers that collide), and an answer that
+    must not spell a call beside calls."""
     answer = "response_format" if request.constraint is None else request.constraint.param
-    return Place("tools" if request.tools else answer, strip="/format")
+    if not request.tools:
+        return Place(answer, strip="/format")
+    if beside_calls:
+        return Place("", rewrites=((_BESIDE_CALLS, answer), (r"(?:/format)?(.*)", "tools")))
+    return Place("tools", strip="/format")
 
 
 def _dump(tag: Mapping[str, Any]) -> str:

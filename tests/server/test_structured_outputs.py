@@ -225,6 +225,12 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "invalid_value",
         "<tool_call>",
     ),
+    "a regex that cannot be kept from spelling a call": (
+        {"guided_regex": "(?x)a # b", "tools": TOOLS},
+        "guided_regex",
+        "invalid_grammar",
+        "a group is not closed",
+    ),
     "json number": ({"guided_json": 3}, "guided_json", "invalid_type", "must be an object"),
     "json text of a number": (
         {"structured_outputs": {"json": "3"}},
