@@ -3,7 +3,7 @@
     {"structured_outputs": {"regex": "[0-9]+"}}         {"guided_regex": "[0-9]+"}
 
 Source: vLLM 0.32.0, `StructuredOutputsParams` (`sampling_params.py`) and the checks of
-`ChatCompletionRequest`; the `guided_*` fields are those of releases before 0.12, which later ones ignore.
+`ChatCompletionRequest`; the `guided_*` fields are those of earlier releases, which that one ignores.
 Options beside the constraint are accepted only with the value that means "off".
 """
 
