@@ -28,15 +28,16 @@ from engine_native import (
     StructuralTagError,
     UnsupportedSchemaError,
 )
-from server.errors import ApiError
+from server.errors import ApiError, refuse
 from server.wire.chat_request import (
     ChatRequest,
     FunctionDefinition,
     JsonObjectFormat,
     JsonSchemaFormat,
     NamedToolChoice,
-    StructuralTagFormat,
 )
+from server.wire.structural_tag import StructuralTagFormat
+from server.wire.structured_outputs import Constraint
 from structural_tags.choice import NamedTool, Tool, build_tag
 from structural_tags.formats import ModelFormat
 
@@ -80,6 +81,8 @@ def plan(
         choice = request.tool_choice or "auto"
         if isinstance(choice, NamedToolChoice):
             choice = NamedTool(choice.function.name)
+    if choice == "auto":
+        _check_no_call(request.constraint, model_format.trigger)
     tag = build_tag(
         model_format,
         tools=tools,
@@ -91,7 +94,7 @@ def plan(
     text = None
     if tag is not None:
         text = _dump(tag)
-        checked.tag(text, _whole(request))
+        checked.tag(text, _whole(request, beside_calls=choice == "auto" and response is not None))
     return Plan(structural_tag=text, calls=bool(tools) and choice != "none", reasoning=reasoning)
 
 
@@ -102,15 +105,15 @@ class Place:
     param: str
     strip: str = ""
     rewrites: tuple[tuple[str, str], ...] = ()
-    """(pattern, param template) pairs for tags that we build from another shape; the first full match
-    of the pointer wins and its last group is the pointer that is left."""
+    """(pattern, template of what follows `param`) pairs for tags that we build from another shape; the
+    first full match of the pointer wins and its last group is the pointer that is left."""
 
     def locate(self, pointer: str) -> tuple[str, str]:
         """(param, JSON pointer below it) for a pointer into what was compiled."""
         for pattern, template in self.rewrites:
             match = re.fullmatch(pattern, pointer, re.DOTALL)
             if match:
-                return match.expand(template), match.group(match.re.groups)
+                return self.param + match.expand(template), match.group(match.re.groups)
         return self.param, pointer.removeprefix(self.strip)
 
 
@@ -128,6 +131,18 @@ class _CheckedCompile:
     def tag(self, text: str, where: Place) -> Grammar:
         with self._timer(), _naming(where):
             return self._compiler.compile_structural_tag(text)
+
+    def regex(self, pattern: str, where: Place) -> Grammar:
+        with self._timer(), _naming(where):
+            return self._compiler.compile_regex(pattern)
+
+    def choice(self, choices: list[str], where: Place) -> Grammar:
+        with self._timer(), _naming(where):
+            return self._compiler.compile_choice(choices)
+
+    def grammar(self, text: str, *, lark: bool, where: Place) -> Grammar:
+        with self._timer(), _naming(where):
+            return self._compiler.compile_lark(text) if lark else self._compiler.compile_ebnf(text)
 
 
 @contextmanager
@@ -212,6 +227,8 @@ def _allows_other_than_object(grammar: Grammar) -> bool:
 
 def _response(request: ChatRequest, checked: _CheckedCompile) -> dict[str, Any] | None:
     """The answer's node in the structural tag, or None for free text."""
+    if request.constraint is not None:
+        return _constrained(request.constraint, checked)
     wanted = request.response_format
     if isinstance(wanted, JsonObjectFormat):
         return {"type": "json_schema", "json_schema": {"type": "object"}}
@@ -221,28 +238,63 @@ def _response(request: ChatRequest, checked: _CheckedCompile) -> dict[str, Any] 
         checked.schema(schema, where)
         return {"type": "json_schema", "json_schema": schema}
     if isinstance(wanted, StructuralTagFormat):
-        node, where = _tag_node(wanted)
-        text = _dump({"type": "structural_tag", "format": node})
-        checked.tag(text, where)
-        return node
+        return _checked_tag(wanted, "response_format", checked)
     return None
 
 
+def _constrained(wanted: Constraint, checked: _CheckedCompile) -> dict[str, Any]:
+    """The same for vLLM's fields. Each is compiled by its own front end first, which shows line and caret."""
+    where = Place(wanted.param)
+    match wanted.kind:
+        case "json":
+            checked.schema(wanted.value, where)
+            return {"type": "json_schema", "json_schema": wanted.value}
+        case "json_object":
+            return {"type": "json_schema", "json_schema": {"type": "object"}}
+        case "regex":
+            checked.regex(wanted.value, where)
+            return {"type": "regex", "pattern": wanted.value or "(?:)"}  # the tag's pattern cannot be empty
+        case "choice":
+            checked.choice(wanted.value, where)
+            return {"type": "or", "elements": [{"type": "const_string", "value": text} for text in wanted.value]}
+        case "grammar":
+            # As vLLM tells them apart: EBNF defines rules with "::=", Lark with ":".
+            lark = "::=" not in wanted.value
+            checked.grammar(wanted.value, lark=lark, where=where)
+            return {"type": "grammar", "syntax": "lark" if lark else "ebnf", "grammar": wanted.value}
+        case "structural_tag":
+            return _checked_tag(wanted.value, wanted.param, checked)
+
+
+def _check_no_call(wanted: Constraint | None, trigger: str) -> None:
+    """Beside calls a choice must not look like one: it would be reported as a call that nobody checked."""
+    if wanted is not None and wanted.kind == "choice":
+        for index, text in enumerate(wanted.value):
+            if trigger in text:
+                refuse(f"{wanted.param}[{index}]", f"must not contain {trigger!r}, which begins a call of a tool")
+
+
 _LEGACY_PLACES = (
-    (r"/format/tags/(\d+)/content/json_schema((?:/.*)?)", r"response_format.structures[\1].schema"),
-    (r"/format/tags/(\d+)/(begin|end)((?:/.*)?)", r"response_format.structures[\1].\2"),
-    (r"/format/tags/(\d+)((?:/.*)?)", r"response_format.structures[\1]"),
-    (r"/format/triggers/(\d+)((?:/.*)?)", r"response_format.triggers[\1]"),
-    (r"/format/triggers((?:/.*)?)", "response_format.triggers"),
-    (r"/format/tags((?:/.*)?)", "response_format.structures"),
-    (r"/format((?:/.*)?)", "response_format"),
+    (r"/format/tags/(\d+)/content/json_schema((?:/.*)?)", r".structures[\1].schema"),
+    (r"/format/tags/(\d+)/(begin|end)((?:/.*)?)", r".structures[\1].\2"),
+    (r"/format/tags/(\d+)((?:/.*)?)", r".structures[\1]"),
+    (r"/format/triggers/(\d+)((?:/.*)?)", r".triggers[\1]"),
+    (r"/format/triggers((?:/.*)?)", ".triggers"),
+    (r"/format/tags((?:/.*)?)", ".structures"),
+    (r"/format((?:/.*)?)", ""),
 )
 
 
-def _tag_node(wanted: StructuralTagFormat) -> tuple[dict[str, Any], Place]:
+def _checked_tag(wanted: StructuralTagFormat, param: str, checked: _CheckedCompile) -> dict[str, Any]:
+    node, where = _tag_node(wanted, param)
+    checked.tag(_dump({"type": "structural_tag", "format": node}), where)
+    return node
+
+
+def _tag_node(wanted: StructuralTagFormat, param: str) -> tuple[dict[str, Any], Place]:
     """The format node, and where its pointers lie. The older shape is triggered tags around schemas."""
     if wanted.format is not None:
-        return wanted.format, Place("response_format.format", strip="/format")
+        return wanted.format, Place(f"{param}.format", strip="/format")
     tags = [
         {
             "type": "tag",
@@ -253,12 +305,22 @@ def _tag_node(wanted: StructuralTagFormat) -> tuple[dict[str, Any], Place]:
         for item in wanted.structures or ()
     ]
     node = {"type": "triggered_tags", "triggers": list(wanted.triggers or ()), "tags": tags}
-    return node, Place("response_format", rewrites=_LEGACY_PLACES)
+    return node, Place(param, rewrites=_LEGACY_PLACES)
 
 
-def _whole(request: ChatRequest) -> Place:
-    """Each part compiled alone; what is left is their sum (a limit, markers that collide)."""
-    return Place("tools" if request.tools else "response_format", strip="/format")
+_BESIDE_CALLS = r"/format(?:/elements/[1-9])?/elements/1(?:/.*)?()"
+"""Where `build_tag` puts the answer that may come instead of calls: the second of two, maybe after reasoning."""
+
+
+def _whole(request: ChatRequest, *, beside_calls: bool) -> Place:
+    """Each part compiled alone; what is left is their sum (a limit, markers that collide), and an answer that
+    must not spell a call beside calls."""
+    answer = "response_format" if request.constraint is None else request.constraint.param
+    if not request.tools:
+        return Place(answer, strip="/format")
+    if beside_calls:
+        return Place("", rewrites=((_BESIDE_CALLS, answer), (r"(?:/format)?(.*)", "tools")))
+    return Place("tools", strip="/format")
 
 
 def _dump(tag: Mapping[str, Any]) -> str:

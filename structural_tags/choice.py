@@ -11,12 +11,13 @@ Calls are strict in all of them: the trigger cannot be written unless a call of 
 arguments follows. `parallel_tool_calls=False` ends the answer after its first call.
 
 `required` and named choices win over the response format, because a call's arguments have a schema of their
-own and the answer has no other text. A response that may contain free text (`any_text`, `triggered_tags`) must
-not spell the trigger when it stands beside calls, as it would be read as one.
+own and the answer has no other text. A response that may contain free text (`any_text`, `triggered_tags`, or what a
+`regex` lets through) must not spell the trigger when it stands beside calls, as it would be read as one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -161,9 +162,11 @@ def _text_with_calls(fmt: ModelFormat, tools: Sequence[Tool], parallel: bool) ->
 
 
 def _without(node: Node, text: str) -> Node:
-    """`node` with `text` excluded from its free text. Strings of JSON cannot spell a call: its begin holds a
-    quotation mark, which they escape. A tag of the client's own that is triggered by `text` is left alone."""
+    """`node` with `text` excluded from its free text and patterns. Strings of JSON cannot spell a call: its begin
+    holds a quotation mark, which they escape. A tag of the client's own that is triggered by `text` is left alone."""
     changed = dict(node)
+    if node.get("type") == "regex" and isinstance(node.get("pattern"), str):
+        changed["pattern"] = rf"(?![\s\S]*{re.escape(text)})(?:{node['pattern']})"
     if node.get("type") in ("any_text", "triggered_tags"):
         excludes = list(node.get("excludes", ()))
         if text not in excludes and text not in node.get("triggers", ()):

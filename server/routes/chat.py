@@ -79,7 +79,8 @@ async def _respond(state: ServerState, request: Request) -> Response:
 
 
 def _parse(state: ServerState, raw: bytes) -> ChatRequest:
-    return parse_chat_request(parse_object(raw, max_depth=state.settings.server.max_json_depth))
+    depth = state.settings.server.max_json_depth
+    return parse_chat_request(parse_object(raw, max_depth=depth), max_depth=depth)
 
 
 async def _complete(state: ServerState, generation: Generation) -> ChatCompletion:

@@ -1,4 +1,4 @@
-"""Bytes of a request body -> JSON value, strictly.
+"""Bytes of a request body, or a JSON text inside of one -> JSON value, strictly.
 
 Python's reader is more generous than RFC 8259: it takes NaN, turns 1e999 into infinity, lets lone
 surrogates through and guesses encodings. Each of those would surface later as a 500, so they end here.
@@ -47,17 +47,23 @@ def parse_object(body: bytes, *, max_depth: int) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise _invalid(f"byte {error.start} is not UTF-8") from error
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except RecursionError as error:
-        raise _invalid(f"nested deeper than {max_depth} levels") from error
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise _invalid(f"{error.msg} at {place}") from error
+        value = parse_text(text, max_depth=max_depth)
     except ValueError as error:
         raise _invalid(str(error)) from error
-    _check(value, max_depth)
     if not isinstance(value, dict):
         raise _invalid("it must be an object")
+    return value
+
+
+def parse_text(text: str, *, max_depth: int) -> Any:
+    """Any one JSON value under the same rules; ValueError says what is wrong with it."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError as error:
+        raise _too_deep(max_depth) from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from error
+    _check(value, max_depth)
     return value
 
 
@@ -94,8 +100,12 @@ def _check(value: Any, max_depth: int) -> None:
                 deeper.extend(item)
         depth += 1
         if deeper and depth > max_depth:
-            raise _invalid(f"nested deeper than {max_depth} levels")
+            raise _too_deep(max_depth)
         level = deeper
+
+
+def _too_deep(max_depth: int) -> ValueError:
+    return ValueError(f"nested deeper than {max_depth} levels")
 
 
 def _check_text(text: str) -> None:
@@ -105,4 +115,4 @@ def _check_text(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         unit = ord(text[error.start])
-        raise _invalid(f"\\u{unit:04x} is half of a surrogate pair") from error
+        raise ValueError(f"\\u{unit:04x} is half of a surrogate pair") from error

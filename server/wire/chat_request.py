@@ -21,10 +21,18 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from server.errors import ApiError
+from server.errors import ApiError, refuse
 from server.wire.base import Items, Wire
 from server.wire.messages import Message
 from server.wire.places import from_validation
+from server.wire.structural_tag import StructuralTagFormat, check_structural_tag
+from server.wire.structured_outputs import (
+    Constraint,
+    Kind,
+    StructuredOutputs,
+    constraints_in,
+    read_texts,
+)
 
 _IGNORED = frozenset(
     (
@@ -38,6 +46,7 @@ _IGNORED = frozenset(
         "prompt_cache_options",
         "verbosity",
         "prediction",
+        "guided_decoding_backend",  # whoever enforces a constraint, it is the same constraint
     )
 )
 
@@ -51,6 +60,7 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "web_search_options": (None,),
     "functions": (None,),
     "function_call": (None,),
+    "guided_whitespace_pattern": (None,),
 }
 
 _REPLACED = {"functions": "tools", "function_call": "tool_choice"}
@@ -114,23 +124,6 @@ class JsonSchemaFormat(Wire):
     json_schema: JsonSchema
 
 
-class LegacyStructure(Wire):
-    """One tag of the older structural-tag shape: `begin`, a JSON value that follows `schema`, `end`."""
-
-    begin: str
-    schema_: dict[str, Any] | bool = Field(default=True, alias="schema")
-    end: str
-
-
-class StructuralTagFormat(Wire):
-    """Either `format` (a node of the structural-tag language) or `structures` with `triggers`."""
-
-    type: Literal["structural_tag"]
-    format: dict[str, Any] | None = None
-    structures: Items[LegacyStructure] | None = None
-    triggers: Items[str] | None = None
-
-
 ResponseFormat = Annotated[
     TextFormat | JsonObjectFormat | JsonSchemaFormat | StructuralTagFormat,
     Field(discriminator="type"),
@@ -163,6 +156,11 @@ class ChatRequest(Wire):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: dict[str, Any] | None = None
+    guided_regex: str | None = None
+    guided_choice: Items[str] | None = Field(default=None, min_length=1)
+    guided_grammar: str | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, ge=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -178,6 +176,22 @@ class ChatRequest(Wire):
     stream_options: StreamOptions | None = None
     chat_template_kwargs: ChatTemplateKwargs | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """What the answer must match, from `structured_outputs` or the older `guided_*`."""
+        return next(iter(self.constraints()), None)
+
+    def constraints(self) -> list[Constraint]:
+        """All that were sent; in a checked request at most one."""
+        older: dict[Kind, Any] = {
+            "json": self.guided_json,
+            "regex": self.guided_regex,
+            "choice": self.guided_choice,
+            "grammar": self.guided_grammar,
+        }
+        newer = self.structured_outputs
+        return [*(newer.constraints() if newer is not None else ()), *constraints_in(older, "guided_")]
 
     @property
     def include_usage(self) -> bool:
@@ -201,8 +215,11 @@ class ChatRequest(Wire):
         return None if self.reasoning_effort is None else self.reasoning_effort != "none"
 
 
-def parse_chat_request(body: dict[str, Any]) -> ChatRequest:
-    """The checked request, or ApiError (400) with the first place that is wrong."""
+def parse_chat_request(body: dict[str, Any], *, max_depth: int = 128) -> ChatRequest:
+    """The checked request, or ApiError (400) with the first place that is wrong.
+
+    `max_depth` bounds JSON that is sent as a string, as it bounds the body.
+    """
     known = {key: value for key, value in body.items() if key not in _IGNORED}
     for key, allowed in _NEUTRAL.items():
         value = known.pop(key, None)
@@ -213,6 +230,7 @@ def parse_chat_request(body: dict[str, Any]) -> ChatRequest:
                 param=key,
                 code="unsupported_parameter",
             )
+    known = read_texts(known, max_depth=max_depth)
     try:
         request = ChatRequest.model_validate(known)
     except ValidationError as error:
@@ -225,16 +243,17 @@ def _check_together(request: ChatRequest) -> None:
     """Rules that span several fields."""
     _check_tools(request)
     if request.top_logprobs is not None and not request.logprobs:
-        _refuse("top_logprobs", "needs logprobs to be true")
+        refuse("top_logprobs", "needs logprobs to be true")
     if request.stream_options is not None and not request.stream:
-        _refuse("stream_options", "is only allowed when stream is true")
+        refuse("stream_options", "is only allowed when stream is true")
     limits = (request.max_tokens, request.max_completion_tokens)
     if None not in limits and limits[0] != limits[1]:
-        _refuse("max_tokens", "contradicts max_completion_tokens; send one of them")
+        refuse("max_tokens", "contradicts max_completion_tokens; send one of them")
     if (request.n or 1) > 1 and request.temperature is not None and request.temperature < 1e-5:
-        _refuse("n", "must be 1 at temperature 0, where all choices would be the same")
+        refuse("n", "must be 1 at temperature 0, where all choices would be the same")
     if isinstance(request.response_format, StructuralTagFormat):
-        _check_structural_tag(request.response_format)
+        check_structural_tag(request.response_format, "response_format")
+    _check_constraint(request)
 
 
 def _check_tools(request: ChatRequest) -> None:
@@ -242,27 +261,32 @@ def _check_tools(request: ChatRequest) -> None:
     for index, tool in enumerate(request.tools or ()):
         name = tool.function.name
         if name in names:
-            _refuse(f"tools[{index}].function.name", f"{name!r} is already taken by another tool")
+            refuse(f"tools[{index}].function.name", f"{name!r} is already taken by another tool")
         names.add(name)
     if request.tool_choice is not None and not names:
-        _refuse("tool_choice", "is only allowed together with tools")
+        refuse("tool_choice", "is only allowed together with tools")
     if isinstance(request.tool_choice, NamedToolChoice):
         wanted = request.tool_choice.function.name
         if wanted not in names:
-            _refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
+            refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
 
 
-def _check_structural_tag(tag: StructuralTagFormat) -> None:
-    if tag.format is not None:
-        for other in ("structures", "triggers"):
-            if getattr(tag, other) is not None:
-                _refuse(f"response_format.{other}", "is not allowed together with format")
-    elif tag.structures is None and tag.triggers is None:
-        _refuse("response_format.format", "is required", code="missing_required_parameter")
-    elif tag.structures is None or tag.triggers is None:
-        absent = "structures" if tag.structures is None else "triggers"
-        _refuse(f"response_format.{absent}", "is required", code="missing_required_parameter")
-
-
-def _refuse(param: str, reason: str, *, code: str = "invalid_value") -> None:
-    raise ApiError(f"{param}: {reason}", param=param, code=code)
+def _check_constraint(request: ChatRequest) -> None:
+    """One constraint at a time, and none that the tools would make void."""
+    if request.structured_outputs is not None and not request.structured_outputs.constraints():
+        refuse("structured_outputs", "no constraint is given", code="missing_required_parameter")
+    first = request.constraint
+    if first is None:
+        return
+    for other in request.constraints()[1:]:
+        refuse(other.param, f"is not allowed together with {first.param}")
+    if first.kind == "json_object" and first.value is False:
+        refuse(first.param, "must be true; leave it out for an answer without this constraint")
+    if isinstance(first.value, StructuralTagFormat):
+        check_structural_tag(first.value, first.param)
+    if not isinstance(request.response_format, TextFormat | None):
+        refuse(first.param, "is not allowed together with response_format")
+    if request.tool_choice == "required" or isinstance(request.tool_choice, NamedToolChoice):
+        refuse(first.param, "is not allowed together with a tool_choice that demands a call")
+    if first.kind == "grammar" and request.tools and request.tool_choice != "none":
+        refuse(first.param, "is not allowed together with tools, whose calls it might spell; set tool_choice to none")

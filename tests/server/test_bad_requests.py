@@ -84,7 +84,6 @@ WRONG: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("template refuses", message(role="assistant", content="x"), "messages", "invalid_value"),
     ("model type", {"model": 3}, "model", "invalid_type"),
     ("unknown field", {"temprature": 1}, "temprature", "unknown_parameter"),
-    ("guided_json", {"guided_json": {}}, "guided_json", "unknown_parameter"),
     ("functions", {"functions": []}, "functions", "unsupported_parameter"),
     ("penalty", {"frequency_penalty": 0.5}, "frequency_penalty", "unsupported_parameter"),
     ("logit bias", {"logit_bias": {"1": 5}}, "logit_bias", "unsupported_parameter"),
@@ -422,6 +421,7 @@ json_values = st.recursive(
 FIELDS = sorted(
     {"messages", "tools", "tool_choice", "response_format", "stop", "n", "seed", "temperature"}
     | {"stream", "stream_options", "logprobs", "top_logprobs", "max_tokens", "reasoning_effort"}
+    | {"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"}
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -132,6 +133,23 @@ def test_free_text_of_a_response_beside_calls_cannot_spell_one() -> None:
         ],
     }
     assert inner["content"] == {"type": "any_text", "excludes": ["x"]}
+
+
+def test_pattern_beside_calls_matches_the_same_texts_but_calls() -> None:
+    """Python's `re` reads these patterns as the engine does."""
+    texts = ["", "ab", "AB", "a\nb", "<tool_call>", "a<tool_call>b", "ab\n<tool_call>", "<tool_call", "x"]
+    for pattern in ("(?s:.*)", "ab|(?s:.*)<tool_call>b|x", "(?i:a)(?s:.)*", "[^x]*$"):
+        inner = {"type": "regex", "pattern": pattern}
+        response = {"type": "sequence", "elements": [inner, {"type": "const_string", "value": ""}]}
+
+        tag: Any = _format_of("auto", response=response)
+
+        guarded = tag["elements"][1]["elements"][0]["pattern"]
+        for text in texts:
+            wanted = re.fullmatch(pattern, text) is not None and "<tool_call>" not in text
+            assert (re.fullmatch(guarded, text) is not None) == wanted, (guarded, text)
+        assert inner["pattern"] == pattern
+        assert _format_of("none", response=response) == response
 
 
 def test_response_that_uses_the_trigger_itself_keeps_it() -> None:

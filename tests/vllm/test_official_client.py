@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -28,6 +29,9 @@ PARAMETERS: dict[str, Any] = {
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
 ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "schema": PARAMETERS}}
 
+CITIES = ["Paris", "Île-de-France", "I cannot say"]
+DATE = "20[0-9]{2}-(0[1-9]|1[0-2])"
+
 
 class Borrowed:
     """The engine of all tests, for an app that would close its own."""
@@ -48,9 +52,11 @@ class Borrowed:
         {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
         {"tools": TOOLS, "tool_choice": "auto"},
         {"response_format": ANSWER, "n": 2, "logprobs": True, "top_logprobs": 2},
+        {"extra_body": {"structured_outputs": {"choice": CITIES}}},
+        {"extra_body": {"guided_regex": DATE}},
         {},
     ],
-    ids=["required", "auto", "json_schema", "text"],
+    ids=["required", "auto", "json_schema", "choice", "regex", "text"],
 )
 def test_stream_folded_by_the_client_equals_the_single_answer(live: LiveEngine, extra: dict[str, Any]) -> None:
     engine: Any = Borrowed(live.engine)
@@ -89,3 +95,6 @@ def test_stream_folded_by_the_client_equals_the_single_answer(live: LiveEngine, 
                 jsonschema.validate(json.loads(call["function"]["arguments"]), PARAMETERS)
         elif choice["finish_reason"] == "stop" and "response_format" in extra:
             jsonschema.validate(json.loads(message["content"]), PARAMETERS)
+        elif "extra_body" in extra:
+            assert choice["finish_reason"] == "stop"
+            assert message["content"] in CITIES or re.fullmatch(DATE, message["content"])
