@@ -418,7 +418,8 @@ def _utf8(text: str) -> bytes:
 
 
 _WORDS = ffi.typeof("uint32_t[]")
-_matcher_fill, _matcher_accept = lib.ste_matcher_fill, lib.ste_matcher_accept_token  # looked up once: they run per token
+_matcher_fill = lib.ste_matcher_fill  # looked up once: these two run per token
+_matcher_accept = lib.ste_matcher_accept_token
 
 
 def _row(row: Any, words: int) -> Any:
