@@ -738,9 +738,10 @@ static bool fill(set *at, walker *w) {
         direct = (!by_itself->is_loop || (by_itself->exits && counter == NULL)) && at->scan[i].state->n_tokens == 0;
         /* Near the bound nothing else may take the characters: no other reading of the text so far. */
         bool other = metered != NULL ? metered != &at->scan[i] : at->scan[i].origin != NULL;
-        if (other && most < w->s->reach) direct = direct && !takes_loop(&at->scan[i].state->allow, l);
+        if (other && (counter != NULL || most < w->s->reach)) direct = direct && !takes_loop(&at->scan[i].state->allow, l);
     }
-    if (direct && most < w->s->reach) {
+    /* Nor may what follows: past the least count of a repeat it could take them too. */
+    if (direct && (counter != NULL || most < w->s->reach)) {
         int overlap = counter != NULL ? overlaps(w->u, at, counter->origin, counter->target->rule, l)
                                       : overlaps(w->u, at, metered->origin, metered->state->rule, l);
         if (overlap < 0) return false;

@@ -18,6 +18,10 @@ _CASES = {
         'root ::= "<" [a-zA-Z]{3,6} ">" "x"*',
         [b"<", b"a", b"ab>", b"abc>", b"abc>x", b"abcdef>", b"abcdefg", b"<ab>", b"<abc>xx"],
     ),
+    "what follows the least count may begin with one of its characters": (
+        'root ::= [\\x00-a]{3,60} "a\ue000"',
+        [b"a", b"a%a\xee", b"%%\xee", b"%a\xee", b"\x80\x80"],
+    ),
     "what follows the count begins with its characters": (
         'root ::= [a-z]{2,4} "zz"',
         [b"a", b"z", b"zz", b"aazz", b"aaaazz", b"aaaaazz", b"aaaa", b"aaaaa"],
