@@ -1,12 +1,13 @@
 /* schema_plain.c - which schemas are sure to give a rule, without building it.
  *
  * A plain schema says only: types, properties, required, additionalProperties,
- * items, enums of scalars, counts and bounds that obviously leave something, or
+ * items, enums of scalars, counts and bounds that obviously leave something, formats, or
  * anyOf and nothing beside it; each of them well-formed.  Nothing in it can be refused, no value of it is
  * impossible, and its automaton is about as long as its text.  The answer "no"
  * costs nothing but the build at once; "yes" must be right. */
 #include <stdlib.h>
 
+#include "format.h"
 #include "front.h"
 
 /* A longer text is built at once, inside the limits of its compile. */
@@ -97,8 +98,9 @@ static bool plain_enum(const json *at, const json *schema) {
     }
     for (uint32_t i = 0; i < schema->n; i++) {
         const json *other = &schema->u.items[i];
-        if (key_is(other, "minLength") || key_is(other, "maxLength") || key_is(other, "minimum") || key_is(other, "maximum"))
-            return false;
+        static const char *const bounds[] = {"minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+                                             "format", NULL};
+        if (among(bounds, other)) return false;
     }
     return fits;
 }
@@ -113,14 +115,36 @@ static bool plain_counts(const json *schema, const char *min_name, const char *m
 
 /* Bounds that are short numbers, with room for an integer between them. */
 static bool plain_bounds(const json *schema) {
-    const json *bounds[2] = {json_get(schema, "minimum"), json_get(schema, "maximum")};
-    double value[2] = {-1e15, 1e15};
-    for (int i = 0; i < 2; i++) {
-        if (bounds[i] == NULL) continue;
-        if (bounds[i]->kind != JSON_NUMBER || bounds[i]->n > 16 || strpbrk(bounds[i]->u.text, "eE") != NULL) return false;
-        value[i] = strtod(bounds[i]->u.text, NULL);
+    static const char *const ends[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
+    double low = -1e15, high = 1e15, room = 1;
+    for (int i = 0; i < 4; i++) {
+        const json *bound = json_get(schema, ends[i]);
+        if (bound == NULL) continue;
+        if (bound->kind != JSON_NUMBER || bound->n > 16 || strpbrk(bound->u.text, "eE") != NULL) return false;
+        double value = strtod(bound->u.text, NULL);
+        if (i < 2 && value > low) low = value;
+        if (i >= 2 && value < high) high = value;
+        room += i % 2; /* an end that does not count */
     }
-    return value[0] + 1 <= value[1];
+    return low + room <= high;
+}
+
+/* A known format, and nothing else said about the string. */
+static bool plain_format(const json *at, const json *schema) {
+    static const char *const others[] = {"minLength", "maxLength", "enum", NULL};
+    if (at->kind != JSON_STRING || !type_allows(json_get(schema, "type"), "string")) return false;
+    for (uint32_t i = 0; i < schema->n; i++)
+        if (among(others, &schema->u.items[i])) return false;
+    return format_find(at->u.text) != NULL && format_refusal(at->u.text) == NULL && !format_is_nested(at->u.text);
+}
+
+/* Names are strings anyway. */
+static bool plain_names(const json *at) {
+    for (uint32_t i = 0; at->kind == JSON_OBJECT && i < at->n; i++) {
+        const json *member = &at->u.items[i];
+        if (!among(harmless, member) && !(key_is(member, "type") && json_is_text(member, "string"))) return false;
+    }
+    return at->kind == JSON_OBJECT || at->kind == JSON_TRUE;
 }
 
 /* The dialects agree about plain keywords. */
@@ -146,7 +170,10 @@ static bool plain_keyword(const json *at, const json *schema, uint32_t depth) {
     if (key_is(at, "enum")) return plain_enum(at, schema);
     if (key_is(at, "minItems") || key_is(at, "maxItems")) return plain_counts(schema, "minItems", "maxItems");
     if (key_is(at, "minLength") || key_is(at, "maxLength")) return plain_counts(schema, "minLength", "maxLength");
-    if (key_is(at, "minimum") || key_is(at, "maximum")) return plain_bounds(schema);
+    if (key_is(at, "minimum") || key_is(at, "maximum") || key_is(at, "exclusiveMinimum") || key_is(at, "exclusiveMaximum"))
+        return plain_bounds(schema);
+    if (key_is(at, "format")) return plain_format(at, schema);
+    if (key_is(at, "propertyNames")) return plain_names(at);
     if (key_is(at, "$schema")) return plain_dialect(at);
     if (key_is(at, "anyOf")) return plain_any_of(at, schema, depth);
     return among(harmless, at) || !among(meaningful, at);
