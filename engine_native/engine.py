@@ -502,7 +502,7 @@ class Matcher:
 
         Cost: one copy if the state has been seen, else a walk of the trie.
         """
-        code = _matcher_fill(self._ptr, _row(row, self._words), self._words)
+        code: int = _matcher_fill(self._ptr, _row(row, self._words), self._words)
         if code < 0:
             _raise(code)
         return code == 1
@@ -510,7 +510,7 @@ class Matcher:
     def accept_token(self, token: int) -> bool:
         """Advance by one token. False, and nothing changed, if it is forbidden or no token at all."""
         try:
-            code = _matcher_accept(self._ptr, token)
+            code: int = _matcher_accept(self._ptr, token)
         except OverflowError:  # no 32-bit number
             return False
         if code < 0:
