@@ -2,16 +2,16 @@
  * one such character leads into them, as the opening quote of a counted string does.
  *
  * In such a set every token made of loop characters is allowed, and leavers.c
- * knows which those are; only tokens with another byte, or with a cut
- * character, are left to be walked.
+ * knows which those are, and which leave the loop by which byte: only what comes
+ * after that byte is left to be walked.
  *
  * A counted repeat of one character is a loop too once its bounds are set aside
  * (set_unbounded): a token of k loop characters then needs k repetitions.  One
  * that needs more than the bound leaves is refused, unless what follows the
- * repeat could take its last characters (mask.c looks).
+ * repeat, or another reading of the text, could take its characters (mask.c looks).
  *
- * Cost, once per set: a step by each ASCII byte that the set takes and, if
- * enough of them lead back to it, a step by each byte of longer characters;
+ * Cost, once per set: a step by each kind of ASCII byte that the set takes and, if
+ * enough bytes lead back to it, a look at each byte of longer characters;
  * nothing for sets that take few bytes. */
 #include "store.h"
 #include "utf8.h"
