@@ -69,8 +69,8 @@ typedef struct object_builder {
     uint32_t min, max, count_cap;
     bool impossible;
     expr *separator;
-    fsm *f;
-    uint32_t end;
+    expr *graph;
+    fsm *f; /* its shape */
     VEC(object_state) states;
     VEC(uint32_t) number; /* in f */
     state_table table;
