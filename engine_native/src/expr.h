@@ -91,8 +91,9 @@ typedef struct capture {
 } capture;
 
 /* How much a rule may match, whatever its automaton says.  0: no such bound.  A token counts if any byte of it is
- * matched; special tokens that are matched as units count nothing.  Wherever the automaton is, it must be able to go on
- * for as long as one likes; and with most_tokens to end after every character. */
+ * matched; special tokens that are matched as units count nothing.  A reference to a rule stands for one character, and is
+ * there only if tokens are not counted.  Wherever the automaton is, it must be able to go on
+ * for as long as one likes if there is a least number; and with most_tokens to end after every character. */
 typedef struct meter {
     uint32_t most_tokens, least_chars, most_chars;
 } meter;

@@ -257,7 +257,7 @@ static void share_long(builder *b, long_classes *known, const fsm *text, uint32_
     }
 }
 
-fsm *json_spelled_automaton(builder *b, const fsm *text) {
+static fsm *spelled(builder *b, const fsm *text, bool share) {
     fsm *f = fsm_new(b->w);
     long_classes known = {0};
     uint32_t n = fsm_size(text);
@@ -273,12 +273,17 @@ fsm *json_spelled_automaton(builder *b, const fsm *text) {
                 continue;
             }
             spell_short(f, s, g.lo, g.hi, g.to);
-            if (n < SHARE_FROM) spell_long(&at, g.lo, g.hi, g.to);
+            if (!share) spell_long(&at, g.lo, g.hi, g.to);
         }
-        if (n >= SHARE_FROM) share_long(b, &known, text, s, f);
+        if (share) share_long(b, &known, text, s, f);
     }
+    if (share) fsm_index(f); /* as deterministic as the text's */
     return f;
 }
+
+fsm *json_spelled_automaton(builder *b, const fsm *text) { return spelled(b, text, fsm_size(text) >= SHARE_FROM); }
+
+fsm *json_spelled_characters(builder *b, const fsm *text) { return spelled(b, text, true); }
 
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {

@@ -421,6 +421,10 @@ static void find_need(rule *r) {
                 uint32_t to = st->bytes[e].to->need;
                 if (to != UINT32_MAX && to + begins_character(st->bytes[e].lo) < need) need = to + begins_character(st->bytes[e].lo);
             }
+            for (uint32_t e = 0; e < st->n_rules; e++) { /* one character each */
+                uint32_t to = st->rules[e].to->need;
+                if (to < UINT32_MAX - 1 && to + 1 < need) need = to + 1;
+            }
             for (uint32_t e = 0; e < st->n_tokens; e++)
                 if (st->tokens[e].to->need < need) need = st->tokens[e].to->need;
             changed = changed || need != st->need;
