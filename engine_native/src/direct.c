@@ -335,28 +335,71 @@ static uint32_t build_repeat(direct *d, const expr *e, uint32_t to) {
     return at;
 }
 
-/* States of f, each after those that its edges lead to as far as there are no cycles; returns how many the start reaches. */
-static uint32_t callees_first(direct *d, const fsm_edge *edges, const uint32_t *first, uint32_t n, uint32_t start, uint32_t *order) {
-    uint32_t *path = arena_alloc(d->mem, n, sizeof *path), *next = arena_alloc(d->mem, n, sizeof *next);
-    uint8_t *seen = arena_alloc(d->mem, n, 1);
-    uint32_t depth = 0, done = 0;
-    path[depth++] = start;
-    next[start] = first[start];
-    seen[start] = 1;
+typedef struct walk {
+    const fsm_edge *edges; /* by `from`; OPEN for `lo`: an empty one */
+    const uint32_t *first;
+    uint32_t *path, *next, *order, done;
+    uint8_t *state; /* 0; 1 on the path; 2 in the order */
+    bool empty_cycle; /* an empty edge closes a cycle */
+} walk;
+
+static walk walk_new(direct *d, const fsm_edge *edges, const uint32_t *first, uint32_t n) {
+    walk w = {.edges = edges, .first = first};
+    w.path = arena_alloc(d->mem, n, sizeof *w.path);
+    w.next = arena_alloc(d->mem, n, sizeof *w.next);
+    w.order = arena_alloc(d->mem, n, sizeof *w.order);
+    w.state = arena_alloc(d->mem, n, 1);
+    return w;
+}
+
+/* States from `start` on, each after those that its edges lead to but for the edges that close a cycle; those of
+ * another component, if there are components, are left out. */
+static void callees_first(walk *w, uint32_t start, const uint32_t *component) {
+    uint32_t depth = 0;
+    w->path[depth++] = start;
+    w->next[start] = w->first[start];
+    w->state[start] = 1;
     while (depth > 0) {
-        uint32_t s = path[depth - 1];
-        if (next[s] == first[s + 1]) {
-            order[done++] = s;
+        uint32_t s = w->path[depth - 1];
+        if (w->next[s] == w->first[s + 1]) {
+            w->order[w->done++] = s;
+            w->state[s] = 2;
             depth--;
             continue;
         }
-        uint32_t to = edges[next[s]++].to;
-        if (seen[to]) continue;
-        seen[to] = 1;
-        next[to] = first[to];
-        path[depth++] = to;
+        fsm_edge g = w->edges[w->next[s]++];
+        if (w->state[g.to] == 1 && g.lo == OPEN) w->empty_cycle = true;
+        if (w->state[g.to] != 0 || (component != NULL && component[g.to] != component[s])) continue;
+        w->next[g.to] = w->first[g.to];
+        w->state[g.to] = 1;
+        w->path[depth++] = g.to;
     }
-    return done;
+}
+
+/* The same, component by component, each from a state that an edge with a label leads to from within: the knot of a
+ * cycle cannot be where an empty edge ends. */
+static void components_first(direct *d, walk *w, const fsm *shape) {
+    uint32_t n = fsm_size(shape), *order = arena_alloc(d->mem, n, sizeof *order), *component = arena_alloc(d->mem, n, sizeof *component);
+    uint8_t *last = arena_alloc(d->mem, n, 1);
+    uint32_t reached = fsm_components(shape, order, last);
+    memset(w->state, 0, n);
+    w->done = 0;
+    for (uint32_t i = 0, k = 1; i < reached; i++) {
+        component[order[i]] = k;
+        k += last[i];
+    }
+    uint8_t *entered = arena_alloc(d->mem, n, 1);
+    for (uint32_t e = 0; e < shape->edges.n; e++) {
+        fsm_edge g = shape->edges.at[e];
+        if (g.lo != OPEN && component[g.from] == component[g.to]) entered[g.to] = 1;
+    }
+    for (uint32_t i = 0, from = 0; i < reached; i++) {
+        if (!last[i]) continue;
+        uint32_t root = from;
+        while (root < i && !entered[order[root]]) root++;
+        callees_first(w, order[root], component);
+        from = i + 1;
+    }
 }
 
 /* The node of a state of an automaton that is put in: a knot if it is led to before it is done. */
@@ -381,10 +424,11 @@ static uint32_t *no_places(direct *d, uint32_t n) {
 static uint32_t build_fsm(direct *d, fsm *f, uint32_t to) {
     fsm own = *f; /* indexing must not leave anything in f, which may outlive what is allocated here */
     if (f->empties.n != 0 || f->first == NULL) f = fsm_determinise(&own);
-    uint32_t n = fsm_size(f), *order = arena_alloc(d->mem, n, sizeof *order), *places = no_places(d, n);
-    uint32_t reached = callees_first(d, f->edges.at, f->first, n, f->start, order);
-    for (uint32_t i = 0; i < reached && !d->failed; i++) {
-        uint32_t s = order[i], base = d->making.n;
+    walk w = walk_new(d, f->edges.at, f->first, fsm_size(f));
+    uint32_t *places = no_places(d, fsm_size(f));
+    callees_first(&w, f->start, NULL);
+    for (uint32_t i = 0; i < w.done && !d->failed; i++) {
+        uint32_t s = w.order[i], base = d->making.n;
         for (uint32_t e = f->first[s]; e < f->first[s + 1]; e++) {
             fsm_edge g = f->edges.at[e];
             if (e > f->first[s] && g.lo <= f->edges.at[e - 1].hi) d->failed = true; /* determinise gave up */
@@ -397,31 +441,43 @@ static uint32_t build_fsm(direct *d, fsm *f, uint32_t to) {
     return d->failed ? DEAD : places[f->start];
 }
 
-static uint32_t build_graph(direct *d, const expr *e, uint32_t to) {
-    const fsm *f = e->u.graph.shape;
-    uint32_t n = fsm_size(f), edges = f->edges.n, total = edges + f->empties.n;
-    fsm_edge *out = arena_alloc(d->mem, total + 1, sizeof *out);
-    uint32_t *first = arena_alloc(d->mem, (size_t)n + 2, sizeof *first);
-    for (uint32_t i = 0; i < total; i++) first[(i < edges ? f->edges.at[i].from : f->empties.at[i - edges].from) + 2]++;
+/* Edges and empty edges of the graph in one list, by `from`. */
+static fsm all_edges(direct *d, const fsm *shape) {
+    fsm out = *shape;
+    uint32_t n = fsm_size(shape), edges = shape->edges.n;
+    out.edges.n = out.edges.cap = edges + shape->empties.n;
+    out.empties.n = 0;
+    out.edges.at = arena_alloc(d->mem, out.edges.n + 1, sizeof *out.edges.at);
+    uint32_t *first = out.first = arena_alloc(d->mem, (size_t)n + 2, sizeof *first);
+    for (uint32_t i = 0; i < edges; i++) first[shape->edges.at[i].from + 2]++;
+    for (uint32_t i = 0; i < shape->empties.n; i++) first[shape->empties.at[i].from + 2]++;
     for (uint32_t s = 0; s < n; s++) first[s + 2] += first[s + 1];
-    for (uint32_t i = 0; i < total; i++) {
-        fsm_edge g = i < edges ? f->edges.at[i] : (fsm_edge){f->empties.at[i - edges].from, OPEN, OPEN, f->empties.at[i - edges].to};
-        out[first[g.from + 1]++] = g;
+    for (uint32_t i = 0; i < out.edges.n; i++) {
+        fsm_empty e = i < edges ? (fsm_empty){0} : shape->empties.at[i - edges];
+        fsm_edge g = i < edges ? shape->edges.at[i] : (fsm_edge){e.from, OPEN, OPEN, e.to};
+        out.edges.at[first[g.from + 1]++] = g;
     }
-    uint32_t *order = arena_alloc(d->mem, n, sizeof *order), *places = no_places(d, n);
-    uint32_t reached = callees_first(d, out, first, n, f->start, order);
-    for (uint32_t i = 0; i < reached && !d->failed; i++) {
-        uint32_t s = order[i], base = d->ids.n;
-        for (uint32_t k = first[s]; k < first[s + 1]; k++) {
-            uint32_t target = placed(d, places, out[k].to);
-            uint32_t id = out[k].lo == OPEN ? target : build(d, e->u.graph.labels.at[out[k].lo], target);
+    return out;
+}
+
+static uint32_t build_graph(direct *d, const expr *e, uint32_t to) {
+    fsm f = all_edges(d, e->u.graph.shape);
+    walk w = walk_new(d, f.edges.at, f.first, fsm_size(&f));
+    uint32_t *places = no_places(d, fsm_size(&f));
+    callees_first(&w, f.start, NULL);
+    if (w.empty_cycle) components_first(d, &w, &f);
+    for (uint32_t i = 0; i < w.done && !d->failed; i++) {
+        uint32_t s = w.order[i], base = d->ids.n;
+        for (uint32_t k = f.first[s]; k < f.first[s + 1]; k++) {
+            fsm_edge g = f.edges.at[k];
+            uint32_t target = placed(d, places, g.to), id = g.lo == OPEN ? target : build(d, e->u.graph.labels.at[g.lo], target);
             vec_push(d->mem, &d->ids, id);
         }
-        if (f->final.at[s]) vec_push(d->mem, &d->ids, to);
+        if (f.final.at[s]) vec_push(d->mem, &d->ids, to);
         uint32_t id = unite(d, base);
         place(d, places, s, id);
     }
-    return d->failed ? DEAD : places[f->start];
+    return d->failed ? DEAD : places[f.start];
 }
 
 static uint32_t build(direct *d, const expr *e, uint32_t to) {
