@@ -23,13 +23,12 @@ static void add_hex(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to
     }
 }
 
-static uint32_t add_hex_run(fsm *f, uint32_t from, uint32_t digits) {
+static void add_hex_run(fsm *f, uint32_t from, uint32_t digits, uint32_t to) {
     for (; digits > 0; digits--) {
-        uint32_t next = fsm_state(f);
+        uint32_t next = digits == 1 ? to : fsm_state(f);
         add_hex(f, from, 0, 15, next);
         from = next;
     }
-    return from;
 }
 
 /* From after "\u": D000 .. D7FF (two digits left after the second), and surrogate pairs. */
@@ -38,7 +37,8 @@ static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
     add_hex(f, u, 13, 13, d);
     add_hex(f, d, 0, 7, two_left);
     add_hex(f, d, 8, 11, high); /* D800 .. DBFF, then DC00 .. DFFF */
-    uint32_t at = add_hex_run(f, high, 2);
+    uint32_t at = fsm_state(f);
+    add_hex_run(f, high, 2, at);
     for (const char *c = "\\u"; *c != 0; c++) {
         uint32_t next = fsm_state(f);
         fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
@@ -46,7 +46,7 @@ static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
     }
     add_hex(f, at, 13, 13, low);
     add_hex(f, low, 12, 15, low2);
-    fsm_empty_add(f, add_hex_run(f, low2, 2), to);
+    add_hex_run(f, low2, 2, to);
 }
 
 static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
@@ -56,8 +56,9 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
     fsm_edge_add(f, escape, 'u', 'u', u);
     add_hex(f, u, 0, 12, three_left);
     add_hex(f, u, 14, 15, three_left);
-    uint32_t two_left = add_hex_run(f, three_left, 1);
-    fsm_empty_add(f, add_hex_run(f, two_left, 2), to);
+    uint32_t two_left = fsm_state(f);
+    add_hex_run(f, three_left, 1, two_left);
+    add_hex_run(f, two_left, 2, to);
     add_surrogates(f, u, two_left, to);
 }
 
@@ -318,11 +319,12 @@ static fsm *fixed_strings_automaton(work *w) {
     fsm_edge_add(f, control1, '0', '9', body);
     fsm_edge_add(f, control1, 'a', 'f', body);
     add_surrogates(f, u, two_left, body);
+    fsm_index(f); /* deterministic as it is */
     return f;
 }
 
 fsm *json_other_string_automaton(builder *b, expr *taken) {
-    if (b->fixed_strings == NULL) b->fixed_strings = fsm_determinise(fixed_strings_automaton(b->w));
+    if (b->fixed_strings == NULL) b->fixed_strings = fixed_strings_automaton(b->w);
     fsm *direct = expr_direct_others(b, b->fixed_strings, taken);
     return direct != NULL ? direct : fsm_difference(b->fixed_strings, expr_automaton(b, taken));
 }
