@@ -39,6 +39,7 @@ typedef struct direct {
     VEC(uint32_t) ids;  /* nodes to be united, innermost last */
     uint64_t most;
     uint32_t depth;
+    bool knots; /* there are some */
     bool failed;
 } direct;
 
@@ -63,7 +64,10 @@ static uint32_t node_new(direct *d, node n) {
     return d->nodes.n - 1;
 }
 
-static uint32_t knot_new(direct *d) { return node_new(d, (node){.n = OPEN}); }
+static uint32_t knot_new(direct *d) {
+    d->knots = true;
+    return node_new(d, (node){.n = OPEN});
+}
 
 static bool is_open(const direct *d, uint32_t id) { return d->nodes.at[id].n == OPEN; }
 
@@ -551,6 +555,21 @@ static fsm *emit(direct *d, uint32_t root) {
     return f;
 }
 
+/* Does every state lead to a final one?  From the last to the first, until nothing changes. */
+static bool leads_out(direct *d, const fsm *f) {
+    uint32_t n = fsm_size(f), useful = 0;
+    uint8_t *out = arena_copy(d->mem, f->final.at, n);
+    for (uint32_t before = 1; useful != before;) {
+        before = useful;
+        useful = 0;
+        for (uint32_t s = n; s-- > 0;) {
+            for (uint32_t e = f->first[s]; out[s] == 0 && e < f->first[s + 1]; e++) out[s] = out[f->edges.at[e].to];
+            useful += out[s];
+        }
+    }
+    return useful == n;
+}
+
 static fsm *automaton(builder *b, fsm *all, const expr *e) {
     arena_mark here = arena_here(&b->w->mem);
     direct d = {.b = b, .mem = &b->w->mem, .most = (uint64_t)e->size * 4 + SPARE_NODES};
@@ -558,7 +577,8 @@ static fsm *automaton(builder *b, fsm *all, const expr *e) {
     vec_push(d.mem, &d.nodes, (node){.final = 1});
     uint32_t root = build(&d, e, END);
     if (all != NULL) root = subtract(&d, build_fsm(&d, all, END), root);
-    if (!d.failed && !is_open(&d, root)) return fsm_keep(emit(&d, root), here);
+    fsm *out = d.failed || is_open(&d, root) ? NULL : emit(&d, root);
+    if (out != NULL && (!d.knots || leads_out(&d, out))) return fsm_keep(out, here); /* else there is a cycle without an end */
     arena_rewind(d.mem, here, NULL);
     return NULL;
 }
