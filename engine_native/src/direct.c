@@ -82,10 +82,10 @@ static void add_arc(direct *d, uint32_t base, uint32_t lo, uint32_t hi, uint32_t
 
 /* The node with the edges from `base` on, which are taken away. */
 static uint32_t node_of(direct *d, uint32_t base, bool final) {
-    const arc *arcs = d->making.at + base;
     uint32_t n = d->making.n - base;
     d->making.n = base;
     if (n == 0) return final ? END : DEAD;
+    const arc *arcs = d->making.at + base;
     uint64_t h = final;
     for (uint32_t i = 0; i < n; i++) h = hash_mix(h, ((uint64_t)arcs[i].lo << 32 | arcs[i].to) ^ (uint64_t)arcs[i].hi << 16);
     if (d->nodes.n * 2 >= d->mask) grow_nodes(d);
@@ -172,6 +172,7 @@ static void add_united(direct *d, uint32_t making, uint32_t from, uint32_t to, u
 /* The edges of the pool from `base` on, as those of one node. */
 static void unite_edges(direct *d, uint32_t base, uint32_t making) {
     uint32_t end = d->pool.n;
+    if (end == base) return;
     fsm_sort_edges(d->mem, d->pool.at + base, end - base);
     for (uint32_t i = base, j; i < end && !d->failed; i = j) {
         /* i..j: edges that overlap, if only through others */
@@ -201,6 +202,7 @@ static void unite_edges(direct *d, uint32_t base, uint32_t making) {
 
 /* The union of the nodes in `ids` from `base` on, which are taken away. */
 static uint32_t unite(direct *d, uint32_t base) {
+    if (d->ids.n == base) return DEAD;
     uint32_t n = 0, *ids = d->ids.at + base;
     for (uint32_t i = base; i < d->ids.n; i++)
         if (d->ids.at[i] != DEAD) ids[n++] = d->ids.at[i];
