@@ -1,6 +1,7 @@
 /* direct.c - see direct.h. */
 #include "direct.h"
 
+#include "fsm_product.h"
 #include "utf8.h"
 
 #define DEAD 0
@@ -512,7 +513,7 @@ static uint32_t build(direct *d, const expr *e, uint32_t to) {
         return build_repeat(d, e, to);
     case EXPR_RULE:
         symbol = SYM_RULE + rule_aliased(d->b, e->u.id);
-        return one_arc(d, symbol, symbol, to);
+        return d->b->rules.at[symbol - SYM_RULE].never ? DEAD : one_arc(d, symbol, symbol, to);
     case EXPR_ONCE:
         symbol = once_symbol(e->u.id);
         return one_arc(d, symbol, symbol, to);
@@ -532,27 +533,36 @@ static uint32_t build(direct *d, const expr *e, uint32_t to) {
 /* ---- the automaton ---- */
 
 static fsm *emit(direct *d, uint32_t root) {
-    fsm *f = fsm_new(d->b->w);
-    uint32_t *number = arena_alloc(d->mem, d->nodes.n, sizeof *number); /* + 1 */
+    uint32_t *number = arena_alloc(d->mem, d->nodes.n, sizeof *number), n_arcs = 0; /* number: + 1 */
     VEC(uint32_t) queue = {0};
-    VEC(uint32_t) first = {0};
     number[root] = 1;
     vec_push(d->mem, &queue, root);
     for (uint32_t s = 0; s < queue.n; s++) {
         const node *k = &d->nodes.at[queue.at[s]];
-        f->final.at[s] = (uint8_t)k->final;
-        vec_push(d->mem, &first, f->edges.n);
+        n_arcs += k->n;
         for (uint32_t e = 0; e < k->n; e++) {
-            arc a = d->arcs.at[k->first + e];
-            if (number[a.to] == 0) {
-                number[a.to] = fsm_state(f) + 1;
-                vec_push(d->mem, &queue, a.to);
-            }
-            fsm_edge_add(f, s, a.lo, a.hi, number[a.to] - 1);
+            uint32_t to = d->arcs.at[k->first + e].to;
+            if (number[to] != 0) continue;
+            vec_push(d->mem, &queue, to);
+            number[to] = queue.n;
         }
     }
-    vec_push(d->mem, &first, f->edges.n);
-    f->first = first.at;
+    fsm *f = fsm_new(d->b->w);
+    work_charge(d->b->w, queue.n);
+    f->final.at = arena_alloc(d->mem, queue.n, 1);
+    f->final.n = f->final.cap = queue.n;
+    f->first = arena_alloc(d->mem, (size_t)queue.n + 1, sizeof *f->first);
+    f->edges.at = arena_alloc(d->mem, (size_t)n_arcs + 1, sizeof *f->edges.at);
+    f->edges.cap = n_arcs + 1;
+    for (uint32_t s = 0; s < queue.n; s++) {
+        const node *k = &d->nodes.at[queue.at[s]];
+        f->final.at[s] = (uint8_t)k->final;
+        for (uint32_t e = 0; e < k->n; e++) {
+            arc a = d->arcs.at[k->first + e];
+            f->edges.at[f->edges.n++] = (fsm_edge){s, a.lo, a.hi, number[a.to] - 1};
+        }
+        f->first[s + 1] = f->edges.n;
+    }
     f->reduced = true;
     return f;
 }
@@ -575,12 +585,19 @@ static bool leads_out(direct *d, const fsm *f) {
 static fsm *automaton(builder *b, fsm *all, const expr *e) {
     arena_mark here = arena_here(&b->w->mem);
     direct d = {.b = b, .mem = &b->w->mem, .most = (uint64_t)e->size * 4 + SPARE_NODES};
+    d.nodes.cap = d.arcs.cap = e->size < 4096 ? e->size + 64 : 4096;
+    d.nodes.at = arena_alloc(d.mem, d.nodes.cap, sizeof *d.nodes.at);
+    d.arcs.at = arena_alloc(d.mem, d.arcs.cap, sizeof *d.arcs.at);
     vec_push(d.mem, &d.nodes, (node){.n = 0});
     vec_push(d.mem, &d.nodes, (node){.final = 1});
     uint32_t root = build(&d, e, END);
     if (all != NULL) root = subtract(&d, build_fsm(&d, all, END), root);
     fsm *out = d.failed || is_open(&d, root) ? NULL : emit(&d, root);
-    if (out != NULL && (!d.knots || leads_out(&d, out))) return fsm_keep(out, here); /* else there is a cycle without an end */
+    if (out != NULL && d.knots && !leads_out(&d, out)) { /* a cycle without an end */
+        out = fsm_reduce(out);
+        if (out == NULL) out = emit(&d, DEAD);
+    }
+    if (out != NULL) return fsm_keep(out, here);
     arena_rewind(d.mem, here, NULL);
     return NULL;
 }

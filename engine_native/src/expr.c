@@ -573,7 +573,7 @@ fsm *expr_automaton(builder *b, const expr *e) {
 }
 
 void builder_finish(builder *b, int code) {
-    for (uint32_t i = 0; i < b->rules.n; i++) {
+    for (uint32_t i = b->rules.n; i-- > 0;) { /* mostly, rules come before those that they mention */
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind != RULE_PLAIN && rule->kind != RULE_DISTINCT) continue;
         assert(rule->body != NULL);
@@ -583,6 +583,7 @@ void builder_finish(builder *b, int code) {
             continue;
         }
         rule->automaton = expr_automaton(b, rule->body);
+        rule->never = rule->automaton->edges.n == 0 && rule->automaton->final.at[rule->automaton->start] == 0;
     }
     references r = {0};
     references_init(b, &r);

@@ -114,6 +114,7 @@ typedef struct draft_rule {
     uint64_t required;  /* PLAIN: the onces that SYM_REQUIRED wants, a bit each */
     fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
     bool productive, nullable;
+    bool never;         /* its automaton is empty whatever other rules match */
 } draft_rule;
 
 /* Rules of schema texts that outlive a compile (names.c); both pin the rule for the builder. */
