@@ -23,10 +23,11 @@ from structural_tags.output import (
 
 _QWEN3 = get_format("qwen3")
 assert _QWEN3.reasoning is not None
+assert _QWEN3.calls is not None
 WIDE = dataclasses.replace(
     _QWEN3,
     name="wide",
-    call=dataclasses.replace(_QWEN3.call, separator="\n\n"),
+    calls=dataclasses.replace(_QWEN3.calls, separator="\n\n", lead="\n\n"),
     reasoning=dataclasses.replace(_QWEN3.reasoning, pad="\n-\n", after="\n \n"),
 )
 """A made-up format whose layout is longer than one character everywhere."""
@@ -104,7 +105,7 @@ def parse_pieces(pieces: list[str], fmt: ModelFormat, *, tools: bool = True, rea
 
 def events_of(pieces: list[str], fmt: ModelFormat, *, tools: bool = True, reasoning: bool = False) -> list[Event]:
     """The events of `pieces`, with neighbours of one kind joined."""
-    parser = OutputParser(fmt, tools=tools, reasoning=reasoning)
+    parser = OutputParser(fmt, tools=() if tools else None, reasoning=reasoning)
     joined: list[Event] = []
     for event in [event for piece in pieces for event in parser.feed(piece)] + parser.finish():
         match joined[-1] if joined else None, event:

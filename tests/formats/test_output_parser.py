@@ -152,7 +152,7 @@ def test_arguments_may_hold_braces_escapes_and_markers_in_strings() -> None:
 
 
 def test_every_character_of_arguments_is_reported_at_once() -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
     arguments = '{"a": "x}\\"y", "b": {"c": [1]}}'
 
     assert parser.feed('<tool_call>\n{"name": "f", "arguments": ') == []
@@ -166,20 +166,20 @@ def test_every_character_of_arguments_is_reported_at_once() -> None:
     [("Hello", "Hello"), ("Hello\n", "Hello"), ("a < b", "a < b"), ("a <tool_cal", "a "), ("a\n<tool_call>\n{", "a")],
 )
 def test_content_is_held_back_only_where_a_call_may_begin(text: str, reported: str) -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
 
     assert parser.feed(text) == [ContentDelta(reported)]
 
 
 @pytest.mark.parametrize(("text", "reported"), [("hm", "hm"), ("hm\n", "hm"), ("hm</b", "hm</b"), ("hm</t", "hm")])
 def test_reasoning_is_held_back_only_where_its_end_may_begin(text: str, reported: str) -> None:
-    parser = OutputParser(QWEN3, tools=True, reasoning=True)
+    parser = OutputParser(QWEN3, tools=(), reasoning=True)
 
     assert parser.feed("<think>\n" + text) == [ReasoningDelta(reported)]
 
 
 def test_feed_after_finish_is_an_error() -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
     parser.finish()
 
     with pytest.raises(RuntimeError, match="feed after finish"):
@@ -188,7 +188,7 @@ def test_feed_after_finish_is_an_error() -> None:
 
 def test_reasoning_for_a_format_without_it_is_an_error() -> None:
     with pytest.raises(ValueError, match="'hermes' has no reasoning"):
-        OutputParser(HERMES, tools=True, reasoning=True)
+        OutputParser(HERMES, tools=(), reasoning=True)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def _calls_made(text: str, piece: int) -> int:
         nonlocal made
         made += event in ("call", "c_call")
 
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
     sys.setprofile(count)
     try:
         for start in range(0, len(text), piece):

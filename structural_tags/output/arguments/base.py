@@ -1,0 +1,38 @@
+"""What all readers of arguments do."""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+
+class ArgumentReader(Protocol):
+    """State of one call's arguments. Every character is looked at a bounded number of times."""
+
+    def read(self, text: str) -> tuple[str, str | None]:
+        """JSON text that is certain now, and what of `text` follows the arguments once they have ended.
+
+        Text that is no such arguments (no grammar was used) ends them where it is found.
+        """
+        ...
+
+    def finish(self) -> str:
+        """More JSON text that is certain when no more text comes. The object stays open: the call was cut short."""
+        ...
+
+
+def escaped(text: str) -> str:
+    """The inside of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def start_of_marker(text: str, markers: tuple[str, ...]) -> int:
+    """Where the earliest suffix of `text` starts that is the beginning of a marker; its length if there is none.
+
+    Cost: bounded by the markers' lengths, however long `text` is.
+    """
+    longest = max((len(marker) for marker in markers), default=1)
+    for at in range(max(0, len(text) - longest + 1), len(text)):
+        if any(marker.startswith(text[at:]) for marker in markers):
+            return at
+    return len(text)
