@@ -111,10 +111,22 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     prompt = await _prompt(state, request, planned)
     sampling = _sampling(state, request, len(prompt))
     parsers = [
-        OutputParser(state.model_format, tools=planned.calls, reasoning=planned.reasoning) for _ in range(sampling.n)
+        OutputParser(
+            state.model_format,
+            tools=planned.tools,
+            reasoning=planned.reasoning,
+            calls_first=planned.calls_first,
+        )
+        for _ in range(sampling.n)
     ]
     answers = [
-        ChoiceAnswer(index, parser, logprobs=sampling.logprobs is not None) for index, parser in enumerate(parsers)
+        ChoiceAnswer(
+            index,
+            parser,
+            logprobs=sampling.logprobs is not None,
+            id_length=state.model_format.id_length,
+        )
+        for index, parser in enumerate(parsers)
     ]
     engine_request = GenerationRequest(
         request_id=f"chatcmpl-{uuid.uuid4().hex}",
@@ -131,13 +143,14 @@ def _plan(state: ServerState, request: ChatRequest) -> Plan:
         state.model_format,
         state.compiler,
         default_reasoning=state.default_reasoning,
+        strict_tools=state.settings.model.strict_tools == "always",
         timer=state.metrics.compile_seconds.time,
     )
 
 
 async def _prompt(state: ServerState, request: ChatRequest, planned: Plan) -> list[int]:
     messages = [for_template(message) for message in request.messages]
-    tools = _tools_for_template(request) if planned.calls else None
+    tools = _tools_for_template(request) if planned.tools is not None else None
     return await asyncio.to_thread(state.engine.render_chat, messages, tools, reasoning=planned.reasoning)
 
 

@@ -38,7 +38,17 @@ from structural_tags.formats.base import (
 )
 from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
 
-__all__ = ["AllowedTools", "NamedTool", "Node", "ReasoningMode", "Tool", "ToolChoice", "build_tag", "tools_of_choice"]
+__all__ = [
+    "AllowedTools",
+    "NamedTool",
+    "Node",
+    "ReasoningMode",
+    "Tool",
+    "ToolChoice",
+    "build_tag",
+    "call_openings",
+    "tools_of_choice",
+]
 
 Node = dict[str, Any]
 """A format node of the structural-tag language, as JSON."""
@@ -96,6 +106,13 @@ def tools_of_choice(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ..
     if choice == "none":
         return ()
     return tuple(_narrowed(tools, choice)[0])
+
+
+def call_openings(fmt: ModelFormat, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """How an answer begins that is a call: for each tool, the text up to the first slot after its name."""
+    if fmt.calls is None:
+        return ()
+    return tuple(fmt.calls.begin + _call(syntax, tool)["begin"] for tool in tools for syntax in fmt.calls.syntaxes)
 
 
 def _narrowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Sequence[Tool], ToolChoice]:

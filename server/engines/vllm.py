@@ -35,6 +35,7 @@ from server.settings import Settings
 from server.vllm_plugin import step_metrics, version
 from server.vllm_plugin.plugin import SWITCH
 from server.vllm_plugin.step_stats import DIRECTORY_VARIABLE
+from structural_tags.formats import reasoning_switches
 
 if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput
@@ -172,7 +173,7 @@ class VllmEngine:
                 chat_template=self._template,
                 add_generation_prompt=True,
                 tokenize=False,
-                enable_thinking=reasoning,
+                **dict.fromkeys(reasoning_switches(), reasoning),
             )
         except Exception as error:
             # Templates are code: whatever they raise, these messages are not what they take.

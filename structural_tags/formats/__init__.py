@@ -71,6 +71,7 @@ __all__ = [
     "Reasoning",
     "Signs",
     "get_format",
+    "reasoning_switches",
 ]
 
 _ALL = (
@@ -85,6 +86,11 @@ _ALL = (
 )
 
 FORMATS: dict[str, ModelFormat] = {model_format.name: model_format for model_format in _ALL}
+
+
+def reasoning_switches() -> frozenset[str]:
+    """The names of all variables by which chat templates turn reasoning on and off."""
+    return frozenset(fmt.reasoning.switch for fmt in FORMATS.values() if fmt.reasoning is not None) - {""}
 
 
 def get_format(name: str) -> ModelFormat:

@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Container
 from dataclasses import dataclass
+from itertools import pairwise
 
 from structural_tags.formats.arguments import ArgumentStyle, Fields, Keywords
 
@@ -27,6 +28,12 @@ BLANKS = " \t\r\n"
 
 BARE_NAME = r"[^\s<>(){}\[\]\"',:=|\\/]"
 """A character of a name that stands without quotation marks: none that could begin what follows it."""
+
+
+def _check_end(end: str) -> None:
+    """Where the end of an end mark may be the beginning of the next one, it cannot be told where a text ends."""
+    if any(end.endswith(end[:n]) for n in range(1, len(end))):
+        raise ValueError(f"the mark {end!r} overlaps itself")
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,9 @@ class Reasoning:
     """The chat template's variable that turns reasoning on and off."""
     off: str = ""
     """What the model itself writes first when it shall not reason, because the prompt has opened the block."""
+
+    def __post_init__(self) -> None:
+        _check_end(self.end)
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,6 @@ class CallSyntax:
     arguments: ArgumentStyle
 
     def __init__(self, *parts: Part) -> None:
-        slots = [part for part in parts if not isinstance(part, str)]
         names = [at for at, part in enumerate(parts) if isinstance(part, Name)]
         arguments = [at for at, part in enumerate(parts) if isinstance(part, Arguments)]
         if len(names) != 1 or len(arguments) != 1 or names[0] > arguments[0]:
@@ -112,9 +121,9 @@ class CallSyntax:
         found = parts[at]
         assert isinstance(found, Arguments)
         self.arguments = found.style
-        self._check(parts, names[0], slots)
+        self._check(parts, names[0])
 
-    def _check(self, parts: tuple[Part, ...], name: int, slots: list[Part]) -> None:
+    def _check(self, parts: tuple[Part, ...], name: int) -> None:
         before = parts[name - 1] if name > 0 else ""
         after = parts[name + 1]
         name_slot = parts[name]
@@ -123,7 +132,7 @@ class CallSyntax:
             raise ValueError("a quoted name must stand between quotation marks")
         if not name_slot.quoted and isinstance(after, str) and re.match(BARE_NAME, after):
             raise ValueError("what follows a bare name must not look like more of it")
-        for one, two in zip(parts, parts[1:], strict=False):
+        for one, two in pairwise(parts):
             if isinstance(one, Index | Identifier) and not isinstance(two, str):
                 raise ValueError("an index or an identifier needs a text after it")
         if isinstance(self.arguments, Fields | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
@@ -177,10 +186,13 @@ class Marked:
     begin: str
     end: str
 
+    def __post_init__(self) -> None:
+        _check_end(self.end)
+
 
 @dataclass(frozen=True)
 class Signs:
-    """What tells a family: all of `having` occur in its chat template, none of `lacking`; its vocabulary has `tokens`."""
+    """What tells a family: `having` occur in its chat template, `lacking` do not; its vocabulary has `tokens`."""
 
     having: tuple[str, ...]
     lacking: tuple[str, ...] = ()
@@ -229,7 +241,9 @@ class ModelFormat:
         calls = self.calls
         if calls is None:
             return
-        if calls.trigger and not all((calls.begin + syntax.first).startswith(calls.trigger) for syntax in calls.syntaxes):
+        if calls.trigger and not all(
+            (calls.begin + syntax.first).startswith(calls.trigger) for syntax in calls.syntaxes
+        ):
             raise ValueError(f"format {self.name!r}: a call must begin with the trigger")
         if self.answer is None and any((calls.begin + syntax.first)[:1] in ("", *BLANKS) for syntax in calls.syntaxes):
             raise ValueError(f"format {self.name!r}: the first call must begin with a mark that is no white space")

@@ -24,7 +24,14 @@ GEMMA_4 = ModelFormat(
 FUNCTION_GEMMA = ModelFormat(
     name="function_gemma",
     calls=Calls(
-        (CallSyntax("<start_function_call>call:", BARE, Arguments(FUNCTION_GEMMA_ARGUMENTS, any_order=True), "<end_function_call>"),),
+        (
+            CallSyntax(
+                "<start_function_call>call:",
+                BARE,
+                Arguments(FUNCTION_GEMMA_ARGUMENTS, any_order=True),
+                "<end_function_call>",
+            ),
+        ),
         trigger="<start_function_call>",
     ),
     stops=("<end_of_turn>", "<start_function_response>"),

@@ -11,7 +11,9 @@ from __future__ import annotations
 from structural_tags.formats.arguments import JSON
 from structural_tags.formats.base import QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
 
-JSON_IN_TOOL_CALL = CallSyntax('<tool_call>\n{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}\n</tool_call>")
+JSON_IN_TOOL_CALL = CallSyntax(
+    '<tool_call>\n{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}\n</tool_call>"
+)
 
 HERMES_CALLS = Calls((JSON_IN_TOOL_CALL,), trigger="<tool_call>", separator="\n", lead="\n")
 
@@ -35,7 +37,9 @@ HERMES_THINKING = ModelFormat(
     name="hermes_thinking",
     calls=HERMES_CALLS,
     reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n\n", by_default=False),
-    signs=(Signs(('<tool_call>\\n{"name": ', "<think>", "enable_thinking"), ("enable_thinking is false", "<function=")),),
+    signs=(
+        Signs(('<tool_call>\\n{"name": ', "<think>", "enable_thinking"), ("enable_thinking is false", "<function=")),
+    ),
     sources=("configs/chat_templates/smollm2_tools.jinja, whose prompt asks the model to open the block itself",),
 )
 

@@ -1,12 +1,12 @@
 """Families that write their calls as one JSON list between marks of their own.
 
-    <tool_calls>[{"name": "f", "arguments": {...}}, ...]</tool_calls>
+<tool_calls>[{"name": "f", "arguments": {...}}, ...]</tool_calls>
 """
 
 from __future__ import annotations
 
 from structural_tags.formats.arguments import JSON
-from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
 
 _OBJECT = CallSyntax('{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}")
 
@@ -30,8 +30,9 @@ APRIEL_1_6 = ModelFormat(
     calls=APRIEL_1_5.calls,
     reasoning=Reasoning(
         "Here are my reasoning steps:\n",
-        "\n[BEGIN FINAL RESPONSE]\n",
+        "\n[BEGIN FINAL RESPONSE]",
         in_prompt=True,
+        after="\n",
         off="\n[BEGIN FINAL RESPONSE]\n",
     ),
     signs=(Signs(("<tool_calls>[", "[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:")),),
@@ -60,13 +61,13 @@ JAMBA = ModelFormat(
 HUNYUAN_A13B = ModelFormat(
     name="hunyuan_a13b",
     calls=Calls((_OBJECT,), trigger="<tool_calls>", begin="<tool_calls>[", separator=", ", end="]</tool_calls>"),
-    sources=("vLLM 0.32, parser hunyuan_a13b: <tool_calls>[{\"name\", \"arguments\"}]</tool_calls>",),
+    sources=('vLLM 0.32, parser hunyuan_a13b: <tool_calls>[{"name", "arguments"}]</tool_calls>',),
 )
 
 PHI_4_MINI = ModelFormat(
     name="phi_4_mini",
     calls=Calls((_OBJECT,), trigger="functools[", begin="functools[", separator=", ", end="]"),
-    sources=("vLLM 0.32, parser phi4_mini_json: functools[{\"name\", \"arguments\"}]",),
+    sources=('vLLM 0.32, parser phi4_mini_json: functools[{"name", "arguments"}]',),
 )
 
 FIREFUNCTION_V2 = ModelFormat(

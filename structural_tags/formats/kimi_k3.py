@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from structural_tags.formats.arguments import KIMI_K3 as KIMI_ARGUMENTS
-from structural_tags.formats.base import BARE, Arguments, Calls, CallSyntax, Index, Marked, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import (
+    BARE,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Index,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
 
 KIMI_K3 = ModelFormat(
     name="kimi_k3",

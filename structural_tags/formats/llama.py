@@ -27,5 +27,5 @@ LLAMA_PYTHONIC = ModelFormat(
     name="llama_pythonic",
     calls=Calls((CallSyntax(BARE, "(", Arguments(PYTHONIC), ")"),), begin="[", separator=", ", end="]"),
     stops=_STOPS,
-    sources=("vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b=\"x\"), g()]`",),
+    sources=('vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b="x"), g()]`',),
 )

@@ -30,7 +30,7 @@ MISTRAL_V7 = ModelFormat(
     signs=(Signs(("[TOOL_CALLS]", '"id": ')), Signs(("[TOOL_CALLS][",))),
     sources=(
         "mistralai-Mistral-Nemo-Instruct-2407.jinja (ik_llama.cpp 8337e4cd): message.tool_calls with ids of 9 letters",
-        "vLLM 0.32, parser mistral: [TOOL_CALLS][{\"name\", \"arguments\"}], the id is not generated",
+        'vLLM 0.32, parser mistral: [TOOL_CALLS][{"name", "arguments"}], the id is not generated',
     ),
 )
 

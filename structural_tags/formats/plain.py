@@ -12,6 +12,6 @@ PLAIN = ModelFormat(
 PLAIN_THINKING = ModelFormat(
     name="plain_thinking",
     reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n"),
-    signs=(Signs(("reasoning_mode == \"/think\"",), ("tool_call",)),),
+    signs=(Signs(('reasoning_mode == "/think"',), ("tool_call",)),),
     sources=("HuggingFaceTB-SmolLM3-3B.jinja (ik_llama.cpp 8337e4cd): reasoning_mode, no tools",),
 )

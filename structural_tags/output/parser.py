@@ -34,7 +34,7 @@ from structural_tags.output.arguments import ArgumentReader, reader_of
 from structural_tags.output.arguments.base import start_of_marker
 from structural_tags.output.collect import Collector
 from structural_tags.output.events import CallBegin, CallEnd, Event
-from structural_tags.output.parts import PartsReader, State
+from structural_tags.output.parts import Alternatives, State
 from structural_tags.tools import Tool
 
 _PIECE = 1024
@@ -45,7 +45,7 @@ class OutputParser:
 
     Args:
         tools: Those that may be called; None: do not look for calls, their text is content. A call of another
-            function is reported too, unless only the names of tools tell calls from text.
+            function is reported too, unless only the names of tools tell calls from text, or with `calls_first`.
         reasoning: The answer may begin with a reasoning block (if the prompt opens it, it does).
         calls_first: Calls may stand only where the answer begins: beside a response format, which may hold any text.
 
@@ -68,19 +68,20 @@ class OutputParser:
         self._find_calls = tools is not None and fmt.calls is not None
         self._tools = {tool.name: tool for tool in tools or ()}
         self._calls_first = calls_first
-        first = {self._calls.begin + syntax.first: syntax for syntax in reversed(self._calls.syntaxes)}
-        self._openings = tuple(sorted(first, key=len, reverse=True))
-        self._syntax_of = first
-        self._leads = tuple(sorted({self._calls.lead, self._calls.separator} - {""}, key=len, reverse=True))
+        firsts = {syntax.first for syntax in self._calls.syntaxes}
+        self._openings = tuple(sorted((self._calls.begin + first for first in firsts), key=len, reverse=True))
+        between = "" if self._calls.is_section else self._calls.separator
+        self._leads = tuple(sorted({self._calls.lead, between} - {""}, key=len, reverse=True))
         self._held_back = (*(lead + text for lead in self._leads for text in self._openings), *self._openings)
         self._out = Collector()
         self._held = ""
         self._finished = False
         self._number = 0
         self._opening = ""
-        self._header = PartsReader(())
-        self._tail = PartsReader(())
-        self._syntax: CallSyntax | None = None
+        self._header = Alternatives([()])
+        self._tail = Alternatives([()])
+        self._syntaxes: list[CallSyntax] = []
+        """The ways to write a call that fit the text so far."""
         self._reader: ArgumentReader | None = None
         self._blank: list[str] | None = None
         self._gap = ""
@@ -291,11 +292,12 @@ class OutputParser:
     def _open_call(self, opening: str) -> str:
         """`opening` is the text up to the first slot of the call."""
         calls = self._calls
-        syntax = self._syntax_of.get(opening) or self._syntax_of[calls.begin + opening.removeprefix(calls.separator)]
         self._opening = opening
-        self._syntax = syntax
-        head = syntax.head[1:] if syntax.first else syntax.head
-        self._header = PartsReader(head, then="{" if isinstance(syntax.arguments, Json | Braces) else "")
+        starts = (calls.begin, calls.separator)
+        self._syntaxes = [each for each in calls.syntaxes if opening in (start + each.first for start in starts)]
+        heads = [each.head[1:] if each.first else each.head for each in self._syntaxes]
+        braced = isinstance(self._syntaxes[0].arguments, Json | Braces)
+        self._header = Alternatives(heads, then="{" if braced else "")
         self._part = self._read_header
         return ""
 
@@ -309,11 +311,12 @@ class OutputParser:
         return rest
 
     def _may_call(self, name: str) -> bool:
-        return bool(self._calls.trigger) or name in self._tools
+        return name in self._tools or (bool(self._calls.trigger) and not self._calls_first)
 
     def _begin_arguments(self) -> None:
-        header, syntax = self._header, self._syntax
-        assert syntax is not None
+        header = self._header
+        self._syntaxes = [self._syntaxes[number] for number in header.chosen]
+        syntax = self._syntaxes[0]
         identifier = header.identifier
         if self._fmt.id_template and header.index:
             identifier = self._fmt.id_template.format(name=header.name, index=header.index)
@@ -335,12 +338,11 @@ class OutputParser:
 
     def _read_arguments(self, text: str) -> str:
         assert self._reader is not None
-        assert self._syntax is not None
         written, rest = self._reader.read(text)
         self._out.arguments(self._number, written)
         if rest is None:
             return ""
-        self._tail = PartsReader(self._syntax.tail)
+        self._tail = Alternatives([syntax.tail for syntax in self._syntaxes])
         self._part = self._read_tail
         return rest if self._tail.state is State.OPEN else self._end_call(rest)
 

@@ -146,3 +146,56 @@ class PartsReader:
             self.state = State.REFUSED
             return
         self._next()
+
+
+class Alternatives:
+    """Several templates read side by side; they differ where the text decides between them.
+
+    `chosen` are the numbers of those that are complete, all with the same parts.
+    """
+
+    def __init__(self, templates: Sequence[Sequence[Part]], *, then: str = "") -> None:
+        self._readers = [PartsReader(parts, then=then) for parts in templates]
+        self._open = list(range(len(templates)))
+        self._last = self._readers[0]
+        self.chosen: tuple[int, ...] = ()
+        self._settle(self._open)
+
+    @property
+    def state(self) -> State:
+        if self.chosen:
+            return State.COMPLETE
+        return State.OPEN if self._open else State.REFUSED
+
+    @property
+    def text(self) -> str:
+        return self._last.text
+
+    @property
+    def name(self) -> str:
+        return self._last.name
+
+    @property
+    def index(self) -> str:
+        return self._last.index
+
+    @property
+    def identifier(self) -> str:
+        return self._last.identifier
+
+    def read(self, text: str) -> int:
+        """How many characters of `text` were read, as by `PartsReader.read`."""
+        read = {number: self._readers[number].read(text) for number in self._open}
+        furthest = max(read, key=lambda number: read[number])
+        self._last = self._readers[furthest]
+        self._settle(list(read))
+        if self.chosen:
+            return read[self.chosen[0]]
+        return len(text) if self._open else read[furthest]
+
+    def _settle(self, numbers: Sequence[int]) -> None:
+        states = {number: self._readers[number].state for number in numbers}
+        self.chosen = tuple(number for number, state in states.items() if state is State.COMPLETE)
+        self._open = [number for number, state in states.items() if state is State.OPEN]
+        if self.chosen or self._open:
+            self._last = self._readers[(self.chosen or self._open)[0]]

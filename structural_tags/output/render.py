@@ -140,4 +140,4 @@ def _python(value: Any) -> str:
         return "{" + ", ".join(f"{_dump(key)}: {_python(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_python, value)) + "]"
-    return {None: "None", True: "True", False: "False"}[value] if value is None or isinstance(value, bool) else _dump(value)
+    return str(value) if value is None or isinstance(value, bool) else _dump(value)

@@ -106,9 +106,7 @@ FAMILIES: dict[str, Family] = {
     _IK + "GLM-5.2": Family("glm_4_7", "<|assistant|>", without_reasoning="<think></think>"),
     _IK + "moonshotai-Kimi-K2": Family("kimi_k2", "<|im_middle|>", _IM_END),
     _IK + "Kimi-K2-Instruct": Family("kimi_k2", "<|im_middle|>", _IM_END),
-    _IK + "Kimi-K2-Thinking": Family(
-        "kimi_k2_thinking", "<|im_middle|>", _IM_END, without_reasoning="<think></think>"
-    ),
+    _IK + "Kimi-K2-Thinking": Family("kimi_k2_thinking", "<|im_middle|>", _IM_END, without_reasoning="<think></think>"),
     _IK + "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": Family(
         "deepseek_r1", _DEEPSEEK, _DEEPSEEK_END, drops_content=True, drops_reasoning=True
     ),
@@ -128,9 +126,7 @@ FAMILIES: dict[str, Family] = {
         "llama_3_json", _LLAMA, ("<|eot_id|>",), drops_content=True, most_calls=1
     ),
     _IK + "meetkai-functionary-medium-v3.1": Family("functionary_3_1", _LLAMA, ("<|eom_id|>",)),
-    _GG + "meetkai-functionary-medium-v3.1": Family(
-        "functionary_3_1", _LLAMA, ("<|eom_id|>",), text_arguments=True
-    ),
+    _GG + "meetkai-functionary-medium-v3.1": Family("functionary_3_1", _LLAMA, ("<|eom_id|>",), text_arguments=True),
     _IK + "mistralai-Mistral-Nemo-Instruct-2407": Family("mistral_v7", "[/INST]", drops_content=True),
     _IK + "Mistral-Small-3.2-24B-Instruct-2506": Family("mistral_call_id", "[/INST]", drops_content=True),
     _IK + "mistralai-Ministral-3-14B-Reasoning-2512": Family("mistral_reasoning", "[/INST]", drops_reasoning=True),

@@ -1,5 +1,5 @@
-"""Against reality: what a model's own chat template writes for an answer, the format's grammar accepts, its parser reads
-as that answer, and `render` writes as well."""
+"""Against reality: what a model's own chat template writes for an answer, the format's grammar accepts, its parser
+reads as that answer, and `render` writes as well."""
 
 from __future__ import annotations
 

@@ -34,17 +34,14 @@ class FieldsReader:
         self._reading = Reading(Kind.EITHER)
         self._kept: list[str] = []
         self._blank = ""
-        self._part: Callable[[str], str | None] = self._read_between
+        self._part: Callable[[str], str] = self._read_between
 
     def read(self, text: str) -> tuple[str, str | None]:
         text = self._held + text
         self._held = ""
         self._begin()
         while text and not self._ended:
-            rest = self._part(text)
-            if rest is None:
-                break
-            text = rest
+            text = self._part(text)
         written = "".join(self._out)
         self._out.clear()
         return written, text if self._ended else None
@@ -62,15 +59,17 @@ class FieldsReader:
             self._out.append("{")
             self._begun = True
 
-    def _hold(self, text: str) -> None:
+    def _hold(self, text: str) -> str:
+        """Nothing is left to read before more text comes."""
         self._held = text
+        return ""
 
     def _stop(self, text: str) -> str:
         self._out.append("}")
         self._ended = True
         return text
 
-    def _read_between(self, text: str) -> str | None:
+    def _read_between(self, text: str) -> str:
         """White space, then a field or the end; anything else ends the arguments as well."""
         bare = text.lstrip(BLANKS)
         member = self._style.member
@@ -83,10 +82,10 @@ class FieldsReader:
             return self._hold(bare)
         return self._stop(text)
 
-    def _read_key(self, text: str) -> str | None:
+    def _read_key(self, text: str) -> str:
         return self._until(text, self._style.middle.rstrip(BLANKS) or self._style.middle, self._have_key)
 
-    def _until(self, text: str, marker: str, then: Callable[[str], None]) -> str | None:
+    def _until(self, text: str, marker: str, then: Callable[[str], None]) -> str:
         """What stands before the marker; short text, so it is kept whole."""
         at = text.find(marker)
         if at < 0:
@@ -111,10 +110,10 @@ class FieldsReader:
         else:
             self._start_value(None)
 
-    def _read_middle2(self, text: str) -> str | None:
+    def _read_middle2(self, text: str) -> str:
         return self._until(text, self._style.middle2, lambda _: self._start_value(None))
 
-    def _read_label(self, text: str) -> str | None:
+    def _read_label(self, text: str) -> str:
         return self._until(text, self._style.after_label, self._have_label)
 
     def _have_label(self, written: str) -> None:
@@ -130,7 +129,7 @@ class FieldsReader:
         if pad and not self._style.middle2:
             self._part = self._read_pad
 
-    def _read_pad(self, text: str) -> str | None:
+    def _read_pad(self, text: str) -> str:
         """The white space that belongs to the mark before a value."""
         middle = self._style.middle
         pad = middle[len(middle.rstrip(BLANKS)) :]
@@ -139,7 +138,7 @@ class FieldsReader:
         self._part = self._read_value
         return text.removeprefix(pad)
 
-    def _read_value(self, text: str) -> str | None:
+    def _read_value(self, text: str) -> str:
         close = self._style.close
         at = text.find(close)
         if at < 0:
