@@ -115,7 +115,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
             state.model_format,
             tools=planned.tools,
             reasoning=planned.reasoning,
-            calls_first=planned.calls_first,
+            response=planned.response,
         )
         for _ in range(sampling.n)
     ]

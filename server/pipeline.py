@@ -53,8 +53,8 @@ class Plan:
     """JSON text for the engine; None when nothing is constrained."""
     tools: tuple[Tool, ...] | None
     """The tools that may be called, so that the parser looks for calls; None: the answer has none."""
-    calls_first: bool
-    """Calls may stand only where the answer begins."""
+    response: bool
+    """The answer follows a response format, so that its text is no call and no mark, whatever it holds."""
     reasoning: bool
     """Whether the prompt invites reasoning and the answer begins with it."""
 
@@ -102,7 +102,7 @@ def plan(
     return Plan(
         structural_tag=text,
         tools=callable_tools or None,
-        calls_first=beside_calls,
+        response=response is not None,
         reasoning=reasoning,
     )
 

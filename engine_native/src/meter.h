@@ -54,6 +54,7 @@ static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
         inside = true;
     }
     *reg = meter_register(chars, tokens, inside);
+    if (to->last && !meter_may_end(r, *reg)) return false; /* too short, and nothing can follow */
     return !meter_over(to, *reg);
 }
 

@@ -45,9 +45,10 @@ class OutputParser:
 
     Args:
         tools: Those that may be called; None: do not look for calls, their text is content. A call of another
-            function is reported too, unless only the names of tools tell calls from text, or with `calls_first`.
+            function is reported too, unless only the names of tools tell calls from text, or beside a `response`.
         reasoning: The answer may begin with a reasoning block (if the prompt opens it, it does).
-        calls_first: Calls may stand only where the answer begins: beside a response format, which may hold any text.
+        response: The content follows a response format and may hold any text: calls may stand only where the
+            answer begins, and marked content ends only where the text ends.
 
     Raises:
         ValueError: `reasoning` for a format that has none.
@@ -59,7 +60,7 @@ class OutputParser:
         *,
         tools: Sequence[Tool] | None,
         reasoning: ReasoningMode,
-        calls_first: bool = False,
+        response: bool = False,
     ) -> None:
         if reasoning and fmt.reasoning is None:
             raise ValueError(f"format {fmt.name!r} has no reasoning")
@@ -67,7 +68,7 @@ class OutputParser:
         self._calls = fmt.calls if fmt.calls is not None else Calls(())
         self._find_calls = tools is not None and fmt.calls is not None
         self._tools = {tool.name: tool for tool in tools or ()}
-        self._calls_first = calls_first
+        self._response = response
         firsts = {syntax.first for syntax in self._calls.syntaxes}
         self._openings = tuple(sorted((self._calls.begin + first for first in firsts), key=len, reverse=True))
         between = "" if self._calls.is_section else self._calls.separator
@@ -86,6 +87,7 @@ class OutputParser:
         self._blank: list[str] | None = None
         self._gap = ""
         self._inside_end = ""
+        self._inside_empty = True
         self._block = fmt.reasoning if reasoning else None
         self._after = ""
         self._part: Callable[[str], str] = self._read_text
@@ -127,7 +129,8 @@ class OutputParser:
             assert self._reader is not None
             self._out.arguments(self._number, self._reader.finish())
         elif self._part == self._read_inside:
-            self._out.content(self._held)
+            whole = self._response and self._held == self._inside_end + self._fmt.close
+            self._out.content("" if whole else self._held)
         elif self._part not in (self._read_tail, self._read_between_calls):
             if self._blank is not None and (self._held or not self._number):
                 self._out.content("".join(self._blank))
@@ -222,6 +225,7 @@ class OutputParser:
         marked = fmt.answer if fmt.answer is not None and mark == fmt.answer.begin else fmt.preamble
         assert marked is not None
         self._inside_end = marked.end
+        self._inside_empty = True
         self._part = self._read_inside
         return ""
 
@@ -237,12 +241,30 @@ class OutputParser:
         if not end:
             self._out.content(text)
             return ""
+        if self._response:
+            return self._read_inside_to_the_end(text, end + self._fmt.close)
         at = text.find(end)
         if at >= 0:
             self._out.content(text[:at])
             self._part = self._read_border
             return text[at + len(end) :]
         at = start_of_marker(text, (end,))
+        self._out.content(text[:at])
+        return self._hold(text[at:])
+
+    def _read_inside_to_the_end(self, text: str, end: str) -> str:
+        """Content in which the mark may occur: only the last one ends it. Or there is none, and calls follow."""
+        at = max(0, len(text) - len(end))
+        while not end.startswith(text[at:]):
+            at += 1
+        if self._inside_empty and self._fmt.answer_and_calls:
+            calls = [self._inside_end + opening for opening in self._open_texts()]
+            if any(text.startswith(call) for call in calls):
+                self._part = self._read_border
+                return text[len(self._inside_end) :]
+            if any(call.startswith(text) for call in calls):
+                return self._hold(text)
+        self._inside_empty = False
         self._out.content(text[:at])
         return self._hold(text[at:])
 
@@ -268,7 +290,7 @@ class OutputParser:
         if certain > 0 and self._blank is not None:
             self._out.content("".join(self._blank))
             self._blank = None
-        if certain > 0 and self._calls_first:
+        if certain > 0 and self._response:
             self._find_calls = False
             return text
         if not opening:
@@ -311,7 +333,7 @@ class OutputParser:
         return rest
 
     def _may_call(self, name: str) -> bool:
-        return name in self._tools or (bool(self._calls.trigger) and not self._calls_first)
+        return name in self._tools or (bool(self._calls.trigger) and not self._response)
 
     def _begin_arguments(self) -> None:
         header = self._header

@@ -49,6 +49,8 @@ def phrases(fmt: ModelFormat, tools: Sequence[Tool]) -> list[str]:
     found = [*call_openings(fmt, tools), *(text for text in texts(fmt) if len(text) > 1)]
     if fmt.calls is not None and fmt.calls.is_section:
         found += [fmt.calls.end, fmt.calls.separator]
+    if fmt.reasoning is not None:
+        found += [fmt.reasoning.end + fmt.reasoning.after] * 5
     for syntax in fmt.calls.syntaxes if fmt.calls is not None else ():
         found += _ends_of(syntax.arguments)
     return [phrase for phrase in found if phrase]
