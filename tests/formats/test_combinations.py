@@ -4,6 +4,7 @@ is read without loss, and is read the same however it is cut."""
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Sequence
 from itertools import product
@@ -31,7 +32,7 @@ CHOICES: tuple[ToolChoice, ...] = (
 )
 WITH_CALLS = [fmt for fmt in FORMATS.values() if fmt.calls is not None]
 LIMIT = 700
-SEEDS = 1
+SEEDS = int(os.environ.get("STRICTSERVE_DRAWS", "1"))
 
 
 def _modes(fmt: ModelFormat) -> tuple[ReasoningMode, ...]:
