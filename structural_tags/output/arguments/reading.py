@@ -17,11 +17,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from structural_tags.output.arguments.fits import fits, resolved, type_of
+
 Schema = Mapping[str, Any] | bool
 """A JSON Schema; only `true`, `false` and objects are schemas, anything else is taken for `true`."""
 
 TYPES = frozenset(("string", "number", "boolean", "null", "array", "object"))
 _DEEPEST = 32
+_MAYBE = "a part that holds under a condition"
+"""Not a keyword: marks a subschema of which only the whole object tells whether it must be satisfied."""
 
 
 class Kind(Enum):
@@ -32,64 +36,56 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read one argument. `listed`: the values that the schema lists, None where it lists none."""
+    """How to read one argument: one that is `schema`, in a tool's `root`.
+
+    `listed`: some values of it are listed, and white space may stand around them.
+    """
 
     kind: Kind
-    types: frozenset[str] = TYPES
-    listed: tuple[Any, ...] | None = None
+    schema: Schema = True
+    wished: Schema = True
+    """... and what it may have to satisfy as well."""
+    root: Schema = True
+    listed: bool = False
 
     @property
     def whole(self) -> bool:
         """The text must be read as a whole before anything can be said."""
-        return self.kind is Kind.EITHER or self.listed is not None
+        return self.kind is Kind.EITHER or (self.kind is Kind.STRING and self.listed)
 
     def value(self, raw: str) -> str:
-        """The JSON text that `raw` means."""
-        if self.listed is not None:
-            for candidate in _candidates(raw):
-                if any(_same(candidate, value) for value in self.listed):
-                    return json.dumps(candidate, ensure_ascii=False)
+        """The JSON text that `raw` means: its first meaning that satisfies the schema, or else that may do so."""
+        meanings = list(self._meanings(raw))
+        for schema, wanted in ((self.wished, True), (self.wished, None), (self.schema, True), (self.schema, None)):
+            for value, text in meanings:
+                if fits(value, schema, self.root) is wanted:
+                    return text
+        return meanings[0][1]
+
+    def _meanings(self, raw: str) -> Iterator[tuple[Any, str]]:
+        """Values and their JSON texts, the likeliest first."""
         if self.kind is not Kind.STRING:
-            parsed = _parsed(raw)
-            if parsed and (self.kind is Kind.JSON or type_of(parsed[0]) in self.types - {"string"}):
-                return raw.strip()
-        return json.dumps(raw, ensure_ascii=False)
+            for value in _parsed(raw):
+                yield value, raw.strip()
+        if self.kind is not Kind.JSON or not _parsed(raw):
+            for text in dict.fromkeys((raw, raw.strip()) if self.listed else (raw,)):
+                yield text, json.dumps(text, ensure_ascii=False)
 
 
 def reading_of(schema: Schema, key: str, *, label: Kind | None = None) -> Reading:
     """The reading of argument `key` under a tool's schema. A label of the style decides between string and JSON."""
+    parts = list(_parts(schema, key, schema, 0))
+    certain = [part for part in parts if not _is_maybe(part)]
+    wished = [*certain, *(one for part in parts if _is_maybe(part) for one in part[_MAYBE])]
+    listed = any(_is_listed(part, schema, 0) for part in parts)
     types = _types_of_property(schema, key, schema, 0)
-    listed = _listed(schema, key)
-    if label is not None:
-        return Reading(label, types, listed if label is Kind.STRING else None)
-    if types == {"string"}:
-        return Reading(Kind.STRING, types, listed)
-    if "string" not in types:
-        return Reading(Kind.JSON, types)
-    return Reading(Kind.EITHER, types, listed)
+    if label is None:
+        label = Kind.STRING if types == {"string"} else Kind.EITHER if "string" in types else Kind.JSON
+    return Reading(label, {"allOf": certain}, {"allOf": wished}, schema, listed)
 
 
-def type_of(value: Any) -> str:
-    """The name of a JSON value's type; integers are numbers."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
-def _candidates(raw: str) -> Iterator[Any]:
-    yield raw
-    yield raw.strip()
-    yield from _parsed(raw)
+def _is_maybe(part: Any) -> bool:
+    return isinstance(part, Mapping) and _MAYBE in part
 
 
 def _parsed(raw: str) -> list[Any]:
@@ -105,62 +101,34 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-def _same(one: Any, two: Any) -> bool:
-    return type_of(one) == type_of(two) and bool(one == two)
-
-
-def _resolved(schema: Schema, root: Schema, depth: int) -> Schema:
-    """The schema that a local reference means; True when it cannot be told."""
-    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-    if reference is None:
-        return schema
-    if not isinstance(reference, str) or not reference.startswith("#") or depth > _DEEPEST:
-        return True
-    at: Any = root
-    for step in reference[1:].split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(at, Mapping) and step in at:
-            at = at[step]
-        elif isinstance(at, list) and step.isdecimal() and int(step) < len(at):
-            at = at[int(step)]
-        else:
-            return True
-    return at if isinstance(at, Mapping | bool) else True
-
-
-def _types(schema: Any, root: Schema, depth: int) -> frozenset[str]:
-    """The types that values of the schema may have."""
-    if schema is False:
-        return frozenset()
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return TYPES
-    types = _named_types(schema.get("type"))
-    listed = schema.get("enum")
-    if "const" in schema:
-        listed = [schema["const"]]
-    if isinstance(listed, list):
-        types &= {type_of(value) for value in listed}
-    if "$ref" in schema:
-        types &= _types(_resolved(schema, root, depth), root, depth + 1)
-    for part in _list(schema, "allOf"):
-        types &= _types(part, root, depth + 1)
-    for keyword in ("anyOf", "oneOf"):
-        parts = _list(schema, keyword)
-        if parts:
-            types &= frozenset().union(*(_types(part, root, depth + 1) for part in parts))
-    return types
-
-
-def _named_types(named: Any) -> frozenset[str]:
-    names = [named] if isinstance(named, str) else named
-    if not isinstance(names, list):
-        return TYPES
-    return frozenset("number" if name == "integer" else name for name in names if isinstance(name, str))
-
-
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
     parts = schema.get(keyword)
     return parts if isinstance(parts, list) else []
+
+
+def _target(schema: Mapping[str, Any], root: Schema) -> Any:
+    found = resolved(schema, root)
+    return True if found is None else found
+
+
+def _parts(schema: Any, key: str, root: Schema, depth: int) -> Iterator[Any]:
+    """Subschemas that the value of `key` must satisfy in every object of the schema."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return
+    yield from _property(schema, key)
+    if "$ref" in schema:
+        yield from _parts(_target(schema, root), key, root, depth + 1)
+    for part in _list(schema, "allOf"):
+        yield from _parts(part, key, root, depth + 1)
+    for keyword in ("then", "else"):
+        branch = list(_parts(schema.get(keyword), key, root, depth + 1))
+        if branch:
+            yield {_MAYBE: branch}
+    for keyword in ("anyOf", "oneOf"):
+        branches = [list(_parts(part, key, root, depth + 1)) for part in _list(schema, keyword)]
+        if branches and all(branches):
+            sure = [[part for part in parts if not _is_maybe(part)] for parts in branches]
+            yield {"anyOf": [{"allOf": parts} for parts in sure]}
 
 
 def _property(schema: Mapping[str, Any], key: str) -> list[Any]:
@@ -193,7 +161,7 @@ def _types_of_property(schema: Any, key: str, root: Schema, depth: int) -> froze
     for subschema in _property(schema, key):
         types &= _types(subschema, root, depth + 1)
     if "$ref" in schema:
-        types &= _types_of_property(_resolved(schema, root, depth), key, root, depth + 1)
+        types &= _types_of_property(_target(schema, root), key, root, depth + 1)
     for part in _list(schema, "allOf"):
         types &= _types_of_property(part, key, root, depth + 1)
     for keyword in ("anyOf", "oneOf"):
@@ -203,25 +171,41 @@ def _types_of_property(schema: Any, key: str, root: Schema, depth: int) -> froze
     return types
 
 
-def _listed(schema: Schema, key: str) -> tuple[Any, ...] | None:
-    """The values of `key` that the schema lists in `enum` or `const`."""
-    if not isinstance(schema, Mapping):
-        return None
-    found = _property(schema, key)
-    values: list[Any] = []
-    for subschema in found:
-        values += _listed_in(subschema, schema, 0)
-    return tuple(values) if values else None
-
-
-def _listed_in(schema: Any, root: Schema, depth: int) -> list[Any]:
-    schema = _resolved(schema, root, depth) if isinstance(schema, Mapping) else schema
+def _types(schema: Any, root: Schema, depth: int) -> frozenset[str]:
+    """The types that values of the schema may have."""
+    if schema is False:
+        return frozenset()
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return []
-    if "const" in schema:
-        return [schema["const"]]
-    values = list(_list(schema, "enum"))
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        for part in _list(schema, keyword):
-            values += _listed_in(part, root, depth + 1)
-    return values
+        return TYPES
+    types = _named_types(schema.get("type"))
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(listed, list):
+        types &= {type_of(value) for value in listed}
+    if "$ref" in schema:
+        types &= _types(_target(schema, root), root, depth + 1)
+    for part in _list(schema, "allOf"):
+        types &= _types(part, root, depth + 1)
+    for keyword in ("anyOf", "oneOf"):
+        parts = _list(schema, keyword)
+        if parts:
+            types &= frozenset().union(*(_types(part, root, depth + 1) for part in parts))
+    return types
+
+
+def _named_types(named: Any) -> frozenset[str]:
+    names = [named] if isinstance(named, str) else named
+    if not isinstance(names, list):
+        return TYPES
+    return frozenset("number" if name == "integer" else name for name in names if isinstance(name, str))
+
+
+def _is_listed(schema: Any, root: Schema, depth: int) -> bool:
+    """Whether the schema lists values anywhere in its alternatives."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return False
+    if "const" in schema or "enum" in schema:
+        return True
+    parts = [part for keyword in ("anyOf", "oneOf", "allOf") for part in _list(schema, keyword)]
+    if "$ref" in schema:
+        parts.append(_target(schema, root))
+    return any(_is_listed(part, root, depth + 1) for part in parts)
