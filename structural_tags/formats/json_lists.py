@@ -79,6 +79,18 @@ FIREFUNCTION_V2 = ModelFormat(
     sources=("fireworks-ai-llama-3-firefunction-v2.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
 )
 
+NEMOTRON_SUPER = ModelFormat(
+    name="nemotron_super",
+    calls=Calls((_OBJECT,), trigger="<TOOLCALL>", begin="<TOOLCALL>[", separator=", ", end="]</TOOLCALL>"),
+    reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n\n", switch=""),
+    stops=("<|eot_id|>",),
+    signs=(Signs(("<TOOLCALL>[", "<|start_header_id|>")),),
+    sources=(
+        "nvidia-Llama-3_3-Nemotron-Super-49B-v1_5.jinja (github.com/ggml-org/llama.cpp, models/templates, commit "
+        "1035d607): message.tool_calls; the system message, not a variable, turns reasoning off",
+    ),
+)
+
 GRANITE_3 = ModelFormat(
     name="granite_3",
     calls=Calls((_OBJECT,), trigger="<|tool_call|>", begin="<|tool_call|>[", separator=", ", end="]"),

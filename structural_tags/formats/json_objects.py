@@ -58,7 +58,10 @@ INTERNLM_2 = ModelFormat(
         trigger="<|action_start|>",
         single=True,
     ),
-    sources=("InternLM, chat/chat_format.md: <|action_start|><|plugin|>, a line break, the object, <|action_end|>",),
+    sources=(
+        "github.com/InternLM/InternLM, chat/chat_format.md, commit 2270e6f0: <|action_start|><|plugin|>, a line break, "
+        "the object, <|action_end|>",
+    ),
 )
 
 FUNCTIONARY_3_1 = ModelFormat(

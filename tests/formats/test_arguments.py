@@ -123,6 +123,25 @@ def test_schema_of_a_key_is_found_wherever_it_stands(schema: Any, expected: Any)
     assert _read(QWEN, _field("5"), schema) == {"a": expected}
 
 
+@pytest.mark.parametrize("style", [style for style in STYLES if isinstance(style, Fields)], ids=lambda s: s.style)
+@pytest.mark.parametrize("pieces", [0, 1, 7])
+def test_closing_mark_in_a_string_of_json_is_text(style: Fields, pieces: int) -> None:
+    values = {"l": ['\\"' + style.close, style.close + "]"], "n": 5, "o": {style.close: "}"}}
+
+    assert _read(style, _written(style, values), SCHEMA, pieces=pieces) == values
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 7])
+def test_closing_mark_ends_what_may_be_a_string_even_where_json_would_go_on(pieces: int) -> None:
+    text = _field('{"x') + _field("1", "n")
+    loose = {"properties": {"a": {"type": ["string", "object"]}}}
+    tight = {"properties": {"a": {"anyOf": [{"const": "x"}, {"type": "object"}]}}}
+
+    assert _read(QWEN, text, loose, pieces=pieces) == {"a": '{"x', "n": 1}
+    assert _read(QWEN, text, SCHEMA | loose, strict=False, pieces=pieces) == {"a": '{"x', "n": 1}
+    assert _read(QWEN, _field('{"x</parameter>": 1}'), tight, pieces=pieces) == {"a": {"x</parameter>": 1}}
+
+
 def test_value_that_is_not_what_the_schema_says_is_still_json() -> None:
     assert _read(QWEN, _field("five"), {"properties": {"a": INTEGER}}, strict=False) == {"a": "five"}
 

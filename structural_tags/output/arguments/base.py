@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Protocol
 
 
@@ -36,3 +37,30 @@ def start_of_marker(text: str, markers: tuple[str, ...]) -> int:
         if any(marker.startswith(text[at:]) for marker in markers):
             return at
     return len(text)
+
+
+_QUOTES = re.compile(r'["\\]')
+
+
+class JsonStrings:
+    """Whether the JSON text so far ends inside a string."""
+
+    def __init__(self) -> None:
+        self.inside = False
+        self._escaped = False
+
+    def scan(self, text: str) -> None:
+        at = 0
+        while at < len(text):
+            if self._escaped:
+                self._escaped = False
+                at += 1
+                continue
+            found = _QUOTES.search(text, at)
+            if found is None:
+                return
+            at = found.end()
+            if found.group() == '"':
+                self.inside = not self.inside
+            else:
+                self._escaped = self.inside

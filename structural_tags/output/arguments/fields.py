@@ -12,8 +12,11 @@ from typing import Any
 
 from structural_tags.formats.arguments import Fields
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import escaped, start_of_marker
+from structural_tags.output.arguments.base import JsonStrings, escaped, start_of_marker
 from structural_tags.output.arguments.reading import Kind, Reading, Schema, reading_of
+
+_MOST_MARKS = 16
+"""How often a value that may be a string or JSON is looked at as a whole; after that it is JSON."""
 
 
 class FieldsReader:
@@ -31,9 +34,12 @@ class FieldsReader:
         self._ended = False
         self._key = ""
         self._label: Kind | None = None
+        """What the style's label said of the value at hand."""
         self._reading = Reading(Kind.EITHER)
         self._kept: list[str] = []
         self._blank = ""
+        self._strings = JsonStrings()
+        self._marks = 0
         self._part: Callable[[str], str] = self._read_between
 
     def read(self, text: str) -> tuple[str, str | None]:
@@ -122,6 +128,9 @@ class FieldsReader:
     def _start_value(self, label: Kind | None) -> None:
         self._reading = reading_of(self._schema, self._key, label=label)
         self._blank = ""
+        self._strings = JsonStrings()
+        self._marks = 0
+        self._label = label
         self._part = self._read_value
         if self._streams_string:
             self._out.append('"')
@@ -140,15 +149,40 @@ class FieldsReader:
 
     def _read_value(self, text: str) -> str:
         close = self._style.close
-        at = text.find(close)
+        at, scanned = self._find_close(text)
         if at < 0:
             certain = start_of_marker(text, (close,))
+            self._strings.scan(text[scanned:certain])
             self._more(text[:certain])
             return self._hold(text[certain:])
         self._more(text[:at])
         self._close_value()
         self._part = self._read_between
         return text[at + len(close) :]
+
+    def _find_close(self, text: str) -> tuple[int, int]:
+        """Where the value's closing mark stands, -1 if it does not, and how far `_strings` has read."""
+        close, scanned = self._style.close, 0
+        at = text.find(close)
+        while at >= 0:
+            self._strings.scan(text[scanned:at])
+            scanned = at
+            if not self._is_text(text[:at]):
+                break
+            at = text.find(close, at + 1)
+        return at, scanned
+
+    def _is_text(self, before: str) -> bool:
+        """Whether a closing mark after `before` is text of a string in JSON, which may hold it; raw strings may not."""
+        if not self._strings.inside or not (self._strict or self._label is Kind.JSON):
+            return False
+        if self._reading.kind is not Kind.EITHER:
+            return self._reading.kind is Kind.JSON
+        self._marks += 1
+        if self._marks > _MOST_MARKS:
+            return True
+        raw = "".join(self._kept) + before
+        return raw.lstrip(BLANKS)[:1] in ("{", "[") and not self._reading.can_be_text(raw)
 
     @property
     def _streams_string(self) -> bool:

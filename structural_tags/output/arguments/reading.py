@@ -53,6 +53,10 @@ class Reading:
         """The text must be read as a whole before anything can be said."""
         return self.kind is Kind.EITHER or (self.kind is Kind.STRING and self.listed)
 
+    def can_be_text(self, raw: str) -> bool:
+        """Whether the string `raw` surely satisfies the schema."""
+        return fits(raw, self.schema, self.root) is True
+
     def value(self, raw: str) -> str:
         """The JSON text that `raw` means: its first meaning that satisfies the schema, or else that may do so."""
         meanings = list(self._meanings(raw))
