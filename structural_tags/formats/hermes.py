@@ -54,7 +54,10 @@ BIELIK = ModelFormat(
 REKA_EDGE = ModelFormat(
     name="reka_edge",
     calls=Calls((JSON_IN_TOOL_CALL,), trigger="<tool_call>", lead="\n"),
-    reasoning=Reasoning("<think>", "</think>", in_prompt=True, pad="\n", after="\n\n", by_default=False),
+    reasoning=Reasoning(" <think>", "</think>", in_prompt=True, pad="\n", after="\n\n", off=" ", by_default=False),
     signs=(Signs(("<tool_call>", 'ns.out ~ "assistant: <think>')),),
-    sources=("Reka-Edge.jinja (ik_llama.cpp 8337e4cd): include_thinking, tool_calls, add_generation_prompt",),
+    sources=(
+        "Reka-Edge.jinja (ik_llama.cpp 8337e4cd): include_thinking, tool_calls; add_generation_prompt ends before the "
+        "space that history has there",
+    ),
 )

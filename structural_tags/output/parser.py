@@ -286,7 +286,8 @@ class OutputParser:
             self._blank.append(text[: len(text) - len(bare)])
             text = bare
         at, opening = self._next_opening(text)
-        certain = at if opening else start_of_marker(text, self._held_back)
+        gap = next((lead for lead in self._leads if text[:at].endswith(lead)), "") if opening else ""
+        certain = at - len(gap) if opening else start_of_marker(text, self._held_back)
         if certain > 0 and self._blank is not None:
             self._out.content("".join(self._blank))
             self._blank = None
@@ -296,9 +297,8 @@ class OutputParser:
         if not opening:
             self._out.content(text[:certain])
             return self._hold(text[certain:])
-        before = text[:at]
-        self._gap = next((lead for lead in self._leads if before.endswith(lead)), "")
-        self._out.content(before.removesuffix(self._gap))
+        self._gap = gap
+        self._out.content(text[:certain])
         self._open_call(opening)
         return text[at + len(opening) :]
 

@@ -91,7 +91,7 @@ FAMILIES: dict[str, Family] = {
     _IK + "Qwen-Qwen2.5-7B-Instruct": Family("hermes", _IM, _IM_END),
     _IK + "MiMo-VL": Family("hermes", _IM, _IM_END),
     _IK + "Bielik-11B-v3.0-Instruct": Family("bielik", _IM, _IM_END),
-    _IK + "Reka-Edge": Family("reka_edge", "<sep>assistant: ", ("\n\n<sep>",), switch="enable_thinking"),
+    _IK + "Reka-Edge": Family("reka_edge", "<sep>assistant:", ("\n\n<sep>",), switch="enable_thinking"),
     _IK + "Qwen-Qwen3-0.6B": Family("qwen3", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n\n"),
     _IK + "Qwen-QwQ-32B": Family("qwq", _IM, _IM_END, drops_reasoning=True),
     _IK + "Qwen3-Coder": Family("qwen3_coder", _IM, _IM_END),

@@ -93,6 +93,44 @@ def test_drawn_answers_keep_the_promise_and_are_read_without_loss(fmt: ModelForm
     assert seen >= 5
 
 
+RESPONSE = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("fmt", WITH_CALLS, ids=lambda fmt: fmt.name)
+def test_drawn_answers_beside_a_response_format_are_calls_or_the_response(fmt: ModelFormat) -> None:
+    """Whatever marks the strings of the response hold."""
+    made, tokens = vocabulary(fmt, special=False)
+    compiler = Compiler(made)
+    called = answered = 0
+    for reasoning, choice, seed in product(_modes(fmt), ("auto", "none"), range(8)):
+        response = {"type": "json_schema", "json_schema": RESPONSE}
+        tag = build_tag(fmt, tools=TOOLS, tool_choice=choice, reasoning=reasoning, response=response)
+        assert tag is not None
+        dice = random.Random(f"{fmt.name} {reasoning} {choice} {seed}")
+        grammar = compiler.compile_structural_tag(tag)
+        text = Sampler(grammar, tokens, phrases(fmt, TOOLS), dice).draw(LIMIT)
+        if text is None:
+            continue
+        parsing: dict[str, Any] = {"tools": tools_of_choice(TOOLS, choice) or None, "reasoning": reasoning}
+        events = events_of(OutputParser(fmt, **parsing, response=True), [text])
+        answer = fold(events)
+        if answer.calls:
+            called += 1
+            _check_promise(answer, "required", True)
+        else:
+            answered += 1
+            jsonschema.validate(json.loads(answer.content), RESPONSE)
+        for pieces in (list(text), _cut(text, dice)):
+            assert joined(events_of(OutputParser(fmt, **parsing, response=True), pieces)) == joined(events), text
+    assert called >= 1
+    assert answered >= 3
+
+
 def _check_rendered(
     fmt: ModelFormat, answer: ParsedOutput, matcher: Matcher, tokens: Sequence[bytes], parsing: dict[str, Any]
 ) -> None:
