@@ -56,7 +56,7 @@ class Plan:
     response: bool
     """The answer follows a response format, so that its text is no call and no mark, whatever it holds."""
     reasoning: bool
-    """Whether the prompt invites reasoning and the answer begins with it."""
+    """Whether the answer begins with reasoning."""
 
 
 def plan(
@@ -64,12 +64,13 @@ def plan(
     model_format: ModelFormat,
     compiler: Compiler,
     *,
-    default_reasoning: bool,
+    reasoning: bool,
     strict_tools: bool = False,
     timer: Timer = nullcontext,
 ) -> Plan:
     """The plan of a checked request.
 
+    `reasoning`: the answer begins with reasoning (`wants_reasoning`, and what the prompt says).
     `strict_tools`: the arguments of all tools satisfy their schema, not of those only that ask for it.
     `timer` makes a context manager that is entered around every compile.
 
@@ -79,8 +80,6 @@ def plan(
     checked = _CheckedCompile(compiler, timer)
     tools = _tools(request, model_format, checked, strict=strict_tools)
     response = _response(request, checked)
-    wanted = default_reasoning if request.thinking is None else request.thinking
-    reasoning = wanted and model_format.reasoning is not None
     choice = _choice(request) if tools else "none"
     callable_tools = tools_of_choice(tools, choice)
     beside_calls = response is not None and bool(callable_tools) and not request.demands_call
@@ -105,6 +104,17 @@ def plan(
         response=response is not None,
         reasoning=reasoning,
     )
+
+
+def wants_reasoning(request: ChatRequest, model_format: ModelFormat, *, by_default: bool) -> bool:
+    """Whether the prompt is to invite reasoning."""
+    wanted = by_default if request.thinking is None else request.thinking
+    return wanted and model_format.reasoning is not None
+
+
+def offers_tools(request: ChatRequest) -> bool:
+    """Whether the answer may hold calls, so that the prompt shows the tools."""
+    return bool(request.tools) and request.tool_choice != "none"
 
 
 def _choice(request: ChatRequest) -> ToolChoice:

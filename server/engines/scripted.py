@@ -112,6 +112,9 @@ class ScriptedEngine:
         self.prompts.append(prompt)
         return list(prompt.encode("utf-8"))
 
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        return bytes(token for token in token_ids if token != END).decode("utf-8", errors="replace")
+
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         if not self._healthy:
             raise EngineUnavailable("the scripted engine is not running")

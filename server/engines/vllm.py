@@ -181,6 +181,10 @@ class VllmEngine:
         with self._encode_lock:  # tokenisers may be borrowed by one thread at a time only
             return list(self._tokenizer.encode(text, add_special_tokens=False))
 
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        with self._encode_lock:
+            return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=False))
+
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         from vllm.inputs.engine import tokens_input
 

@@ -53,7 +53,7 @@ from structural_tags.formats.llama import LLAMA_3_JSON, LLAMA_PYTHONIC
 from structural_tags.formats.minimax import MINIMAX_M2
 from structural_tags.formats.mistral import MISTRAL_CALL_ID, MISTRAL_REASONING, MISTRAL_V7, MISTRAL_V11
 from structural_tags.formats.plain import PLAIN, PLAIN_THINKING
-from structural_tags.formats.pythonic import LFM2, OLMO_3
+from structural_tags.formats.pythonic import LFM2, LFM2_5, OLMO_3
 from structural_tags.formats.qwen3 import QWEN3, QWQ
 from structural_tags.formats.qwen_xml import MIMO_V2, NEMOTRON_3, QWEN3_5, QWEN3_CODER, STEP_3_5
 from structural_tags.formats.seed_oss import SEED_OSS
@@ -79,7 +79,7 @@ _ALL = (
     *(HERMES, HERMES_THINKING, BIELIK, REKA_EDGE, QWEN3, QWQ, QWEN3_CODER, QWEN3_5, NEMOTRON_3, STEP_3_5, MIMO_V2),
     *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
     *(DEEPSEEK_V3, DEEPSEEK_R1, DEEPSEEK_V3_1, DEEPSEEK_V3_2, DEEPSEEK_V4, DEEPSEEK_V4_1),
-    *(LLAMA_3_JSON, LLAMA_PYTHONIC, LFM2, OLMO_3, MISTRAL_V7, MISTRAL_V11, MISTRAL_CALL_ID, MISTRAL_REASONING),
+    *(LLAMA_3_JSON, LLAMA_PYTHONIC, LFM2, LFM2_5, OLMO_3, MISTRAL_V7, MISTRAL_V11, MISTRAL_CALL_ID, MISTRAL_REASONING),
     *(HARMONY, GEMMA_4, FUNCTION_GEMMA, COMMAND_R7B, COMMAND_A, STEP_3, ERNIE_4_5),
     *(APRIEL_1_5, APRIEL_1_6, APERTUS, JAMBA, HUNYUAN_A13B, PHI_4_MINI, FIREFUNCTION_V2, GRANITE_3, NEMOTRON_SUPER),
     *(EXAONE_4, GIGACHAT_3, GIGACHAT_3_1, INTERNLM_2, FUNCTIONARY_3_1, GRANITE_4),

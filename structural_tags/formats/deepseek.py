@@ -43,7 +43,16 @@ DEEPSEEK_V3_1 = ModelFormat(
 )
 
 
-def _dsml(name: str, section: str, invoke: str, style: Arguments, signs: Signs, source: str) -> ModelFormat:
+def _dsml(
+    name: str,
+    section: str,
+    invoke: str,
+    style: Arguments,
+    signs: Signs,
+    source: str,
+    *,
+    reasoning: Reasoning = _THINKING,
+) -> ModelFormat:
     return ModelFormat(
         name=name,
         calls=Calls(
@@ -54,7 +63,7 @@ def _dsml(name: str, section: str, invoke: str, style: Arguments, signs: Signs, 
             lead="\n\n",
             lead_always=True,
         ),
-        reasoning=_THINKING,
+        reasoning=reasoning,
         signs=(signs,),
         sources=(source,),
     )
@@ -82,5 +91,7 @@ DEEPSEEK_V4_1 = _dsml(
     "｜DSML｜ invoke",
     Arguments(DSML_SPACED),
     Signs(("｜DSML｜", " calls>", " invoke"), ("function_calls",)),
-    "xgrammar 0.2.9, builtin_structural_tag.py: `deepseek_v4_1`; vLLM 0.32, parser deepseek_v41",
+    "deepseek-ai-DeepSeek-V4.1.jinja (github.com/ikawrakow/ik_llama.cpp, models/templates, commit 1ade91e6): "
+    "`thinking` is on by default, add_generation_prompt, tool_calls",
+    reasoning=replace(_THINKING, by_default=True),
 )

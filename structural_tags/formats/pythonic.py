@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from structural_tags.formats.arguments import PYTHONIC
 from structural_tags.formats.base import BARE, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
 
@@ -23,6 +25,17 @@ LFM2 = ModelFormat(
     sources=(
         "LFM2-8B-A1B.jinja, LFM2.5-Instruct.jinja (ik_llama.cpp 8337e4cd): the list of tools; calls are not printed",
         "vLLM 0.32, parser lfm2: <|tool_call_start|>[f(a=1)]<|tool_call_end|>",
+    ),
+)
+
+LFM2_5 = replace(
+    LFM2,
+    name="lfm2_5",
+    reasoning=Reasoning("<think>", "</think>", switch=""),
+    signs=(Signs(("<|tool_call_start|>[", "<think>", "List of tools: ")),),
+    sources=(
+        "LFM2.5-8B-A1B.jinja (github.com/ggml-org/llama.cpp, models/templates, commit 6f4e9f58): render_tool_calls, "
+        "whose strings stand between single quotation marks (read, but double ones are enforced); message.thinking",
     ),
 )
 

@@ -143,7 +143,7 @@ async def test_setting_enforces_the_schemas_of_all_tools() -> None:
     from engine_native import Compiler
 
     plans = [
-        plan(request, FORMATS["hermes"], Compiler(engine.vocabulary), default_reasoning=False, strict_tools=strict)
+        plan(request, FORMATS["hermes"], Compiler(engine.vocabulary), reasoning=False, strict_tools=strict)
         for strict in (False, True)
     ]
 
