@@ -42,6 +42,11 @@ static inline bool meter_may_end(const rule *r, uint64_t reg) {
     return meter_chars(reg) != CHARS_OPEN && meter_chars(reg) >= r->meter.least_chars;
 }
 
+/* May an item go to the state `to`?  Not where the text is too short to end, and nothing can follow. */
+static inline bool meter_may_enter(const state *to, uint64_t reg) {
+    return !to->rule->metered || !to->last || meter_may_end(to->rule, reg);
+}
+
 /* One more byte, to the state `to`: false if it is too much. */
 static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
     const rule *r = to->rule;
@@ -54,8 +59,7 @@ static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
         inside = true;
     }
     *reg = meter_register(chars, tokens, inside);
-    if (to->last && !meter_may_end(r, *reg)) return false; /* too short, and nothing can follow */
-    return !meter_over(to, *reg);
+    return meter_may_enter(to, *reg) && !meter_over(to, *reg);
 }
 
 /* The token is over: false if the item can match nothing any more. */

@@ -187,3 +187,21 @@ def test_raw_string_cannot_close_before_it_is_long_enough(style: str, before: st
         assert matcher.accept_bytes(close.encode()[-1:]) == (length >= least)
         assert matcher.fill_bitmask(row[0])
         assert row.any()
+
+
+@pytest.mark.parametrize("least", [1, 2, 300])
+def test_raw_string_cannot_close_with_a_special_token_before_it_is_long_enough(least: int) -> None:
+    close = "</parameter>"
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", close.encode()]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256, 257], stop_token_ids=[256]))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": least}}, "required": ["a"]}
+    node = {"type": "json_schema", "style": "qwen_xml", "json_schema": {**schema, "additionalProperties": False}}
+    grammar = compiler.compile_structural_tag({"type": "structural_tag", "format": node})
+
+    for length in (0, least - 1, least, least + 1):
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(b"<parameter=a>" + b"x" * length)
+        row = allocate_bitmask(1, matcher.vocab_size)
+        matcher.fill_bitmask(row[0])
+        assert bool(row[0, 257 // 32] >> (257 % 32) & 1) == (length >= least)
+        assert matcher.accept_token(257) == (length >= least)
