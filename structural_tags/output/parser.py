@@ -31,7 +31,7 @@ from structural_tags.choice import ReasoningMode
 from structural_tags.formats.arguments import Braces, Json
 from structural_tags.formats.base import BLANKS, Calls, CallSyntax, ModelFormat, Reasoning
 from structural_tags.output.arguments import ArgumentReader, reader_of
-from structural_tags.output.arguments.base import start_of_marker
+from structural_tags.output.arguments.base import mark_ahead, start_of_marker
 from structural_tags.output.collect import Collector
 from structural_tags.output.events import CallBegin, CallEnd, Event
 from structural_tags.output.parts import Alternatives, State
@@ -198,43 +198,40 @@ class OutputParser:
     def _read_border(self, text: str) -> str:
         """Between marked parts. What is no mark is content up to the end of the text."""
         fmt = self._fmt
-        marks: list[tuple[str, Callable[[str], str]]] = [(text_of, self._open_call) for text_of in self._open_texts()]
+        marks: dict[str, Callable[[str], None]] = dict.fromkeys((fmt.close, *fmt.stops), self._skip)
+        if self._block is not None and not self._block.in_prompt:
+            marks[self._block.begin] = self._open_reasoning
         for marked in (fmt.answer, fmt.preamble):
             if marked is not None:
-                marks.append((marked.begin, self._open_content))
-        if self._block is not None and not self._block.in_prompt:
-            marks.append((self._block.begin, self._open_reasoning))
-        marks += [(mark, self._skip) for mark in (fmt.close, *fmt.stops) if mark]
-        marks.sort(key=lambda mark: len(mark[0]), reverse=True)
-        for candidate in (text, text.lstrip(BLANKS)):
-            for mark, then in marks:
-                if candidate.startswith(mark):
-                    then(mark)
-                    return candidate[len(mark) :]
-            if any(mark.startswith(candidate) for mark, _ in marks):
-                return self._hold(text)
+                marks[marked.begin] = self._open_content
+        marks |= dict.fromkeys(self._open_texts(), self._open_call)
+        ahead = mark_ahead(text, tuple(marks), BLANKS)
+        if ahead is not None:
+            mark, at = ahead
+            if not mark:
+                return self._hold(text[at:])
+            marks[mark](mark)
+            return text[at + len(mark) :]
         self._blank = None
         self._part = self._read_text
-        return text
+        return text.lstrip(BLANKS)
 
     def _open_texts(self) -> tuple[str, ...]:
         return self._openings if self._find_calls else ()
 
-    def _open_content(self, mark: str) -> str:
+    def _open_content(self, mark: str) -> None:
         fmt = self._fmt
         marked = fmt.answer if fmt.answer is not None and mark == fmt.answer.begin else fmt.preamble
         assert marked is not None
         self._inside_end = marked.end
         self._inside_empty = True
         self._part = self._read_inside
-        return ""
 
-    def _open_reasoning(self, _: str) -> str:
+    def _open_reasoning(self, _: str) -> None:
         self._part = self._read_pad
-        return ""
 
-    def _skip(self, _: str) -> str:
-        return ""
+    def _skip(self, _: str) -> None:
+        """A mark without a meaning of its own."""
 
     def _read_inside(self, text: str) -> str:
         end = self._inside_end
@@ -311,7 +308,7 @@ class OutputParser:
                 best, opening = at, candidate
         return best, opening
 
-    def _open_call(self, opening: str) -> str:
+    def _open_call(self, opening: str) -> None:
         """`opening` is the text up to the first slot of the call."""
         calls = self._calls
         self._opening = opening
@@ -321,7 +318,6 @@ class OutputParser:
         braced = isinstance(self._syntaxes[0].arguments, Json | Braces)
         self._header = Alternatives(heads, then="{" if braced else "")
         self._part = self._read_header
-        return ""
 
     def _read_header(self, text: str) -> str:
         rest = text[self._header.read(text) :]
@@ -388,18 +384,16 @@ class OutputParser:
         """In a section: its end, or the next call; anything else ends it as well."""
         calls = self._calls
         nexts = tuple(calls.separator + syntax.first for syntax in calls.syntaxes)
-        candidate = text if any(mark.startswith(text[:1]) for mark in (calls.end, *nexts)) else text.lstrip(BLANKS)
-        if not candidate:
-            return self._hold(text)
-        if calls.end and candidate.startswith(calls.end):
+        ahead = mark_ahead(text, (calls.end, *nexts), BLANKS)
+        if ahead is None:
             self._start_run()
-            return candidate[len(calls.end) :]
-        if any(mark.startswith(candidate) and mark != candidate for mark in (calls.end, *nexts)):
-            return self._hold(text)
-        for mark in nexts:
-            if mark and candidate.startswith(mark):
-                self._gap = ""
-                self._open_call(mark)
-                return candidate[len(mark) :]
-        self._start_run()
-        return text
+            return text.lstrip(BLANKS)
+        mark, at = ahead
+        if not mark:
+            return self._hold(text[at:])
+        if mark == calls.end:
+            self._start_run()
+        else:
+            self._gap = ""
+            self._open_call(mark)
+        return text[at + len(mark) :]

@@ -19,7 +19,7 @@ from structural_tags.formats import FORMATS, ModelFormat
 from structural_tags.output import CallBegin, CallEnd, OutputParser, ParsedOutput, fold, render
 from tests.formats.answers import joined
 from tests.formats.families import NOW, SCHEMAS, SEARCH, WEATHER, events_of
-from tests.formats.sampling import Sampler, phrases, tokenised, vocabulary
+from tests.formats.sampling import Sampler, phrases, texts, tokenised, vocabulary
 
 TOOLS = (Tool("get_weather", WEATHER), Tool("search", SEARCH, strict=False), Tool("now", NOW))
 CHOICES: tuple[ToolChoice, ...] = (
@@ -153,6 +153,25 @@ def _check_rendered(
     ids = tokenised(text.encode(), tokens)
     assert matcher.accept_tokens(ids) == len(ids), text
     assert matcher.can_terminate(), text
+
+
+@pytest.mark.parametrize("fmt", WITH_CALLS, ids=lambda fmt: fmt.name)
+def test_any_text_at_all_is_read_the_same_however_it_is_cut(fmt: ModelFormat) -> None:
+    """Also text that no grammar allows: marks in any order, broken ones, blanks between them."""
+    pieces = [
+        *phrases(fmt, TOOLS),
+        *texts(fmt),
+        *('{"city": "x"}', '"a": 1', "5", "x", " ", "\n", "\t\n ", '"', "{", "}"),
+    ]
+    tight: dict[str, Any] = {"tools": TOOLS, "reasoning": False}
+    for seed in range(60):
+        dice = random.Random(f"{fmt.name} {seed}")
+        chosen = [dice.choice(pieces) for _ in range(dice.randint(1, 14))]
+        text = "".join(each[dice.randint(0, 2) :] if dice.random() < 0.2 else each for each in chosen)
+        parsing = tight | {"reasoning": dice.choice(_modes(fmt)), "response": dice.random() < 0.2}
+        whole = joined(events_of(OutputParser(fmt, **parsing), [text]))
+        for cut in (list(text), _cut(text, dice), _cut(text, dice)):
+            assert joined(events_of(OutputParser(fmt, **parsing), cut)) == whole, text
 
 
 def _cut(text: str, dice: random.Random) -> list[str]:

@@ -215,6 +215,14 @@ _STYLED = {
     "lfm2": ('<|tool_call_start|>[f(a="', "\\n", "x", "[", ")]"),
     "llama_pythonic": ("", "[", "[f", "[f(", "x"),
     "harmony": ("<|channel|>final<|message|>", "<|channel|>", "x"),
+    "kimi_k2": ("", " ", "\n<|tool_call", "x"),
+    "deepseek_v3_1": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+        " ",
+        "\n",
+        "<｜tool",
+    ),
+    "command_r7b": ("", " ", "\n", "<|START"),
     "command_a": ("<|START_TEXT|>", "<|END_TEX", "x"),
     "kimi_k3": ("<|open|>response<|sep|>", "<|close|>resp", "x"),
 }

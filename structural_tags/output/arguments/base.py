@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -37,6 +38,24 @@ def start_of_marker(text: str, markers: tuple[str, ...]) -> int:
         if any(marker.startswith(text[at:]) for marker in markers):
             return at
     return len(text)
+
+
+def mark_ahead(text: str, marks: Sequence[str], blanks: str) -> tuple[str, int] | None:
+    """The mark that `text` begins with, and where: `blanks` before it are layout.
+
+    The mark is "" where more text must tell: what stands before the place is done with, the rest must be read again.
+    None: no mark begins here, whatever follows.
+    """
+    for at in range(len(text) + 1):
+        rest = text[at:]
+        found = max((mark for mark in marks if mark and rest.startswith(mark)), key=len, default="")
+        if any(len(mark) > len(rest) and mark.startswith(rest) for mark in marks):
+            return "", at
+        if found:
+            return found, at
+        if rest and rest[0] not in blanks:
+            return None
+    raise AssertionError("an empty rest begins every mark")
 
 
 _QUOTES = re.compile(r'["\\]')

@@ -86,7 +86,7 @@ class FieldsReader:
             return self._stop(bare)
         if member.startswith(bare) or self._end.startswith(bare):
             return self._hold(bare)
-        return self._stop(text)
+        return self._stop(bare)
 
     def _read_key(self, text: str) -> str:
         return self._until(text, self._style.middle.rstrip(BLANKS) or self._style.middle, self._have_key)
