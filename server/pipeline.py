@@ -217,7 +217,7 @@ def _tools(
         )
     for index, tool in enumerate(request.tools or ()):
         schema = arguments_schema(tool.function)
-        if not (strict or tool.function.strict):
+        if not (strict or tool.function.strict or tool.function.parameters is None):
             tools.append(Tool(name=tool.function.name, parameters=schema, strict=False))
             continue
         where = Place(f"tools[{index}].function.parameters")

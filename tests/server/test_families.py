@@ -135,6 +135,15 @@ async def test_schema_of_a_tool_that_is_not_strict_is_not_enforced() -> None:
     assert any("a" not in each for each in arguments)
 
 
+async def test_function_without_parameters_has_no_arguments_strict_or_not() -> None:
+    bare = {"type": "function", "function": {"name": "now"}}
+    async with running(_script("hermes")) as server:
+        answers = await _answers(server, seeds=5, tools=[bare], tool_choice="required")
+
+    calls = [call["function"] for each in answers for call in each["message"]["tool_calls"]]
+    assert [json.loads(call["arguments"]) for call in calls] == [{}] * len(calls)
+
+
 async def test_setting_enforces_the_schemas_of_all_tools() -> None:
     engine = ScriptedEngine()
     tools = [tool("f", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})]
