@@ -30,8 +30,9 @@ from structural_tags.output import (
 class ChoiceAnswer:
     """State of one choice. Not shared between tasks."""
 
-    def __init__(self, index: int, parser: OutputParser, *, logprobs: bool) -> None:
+    def __init__(self, index: int, parser: OutputParser, *, logprobs: bool, id_length: int = 0) -> None:
         self._index = index
+        self._id_length = id_length
         self._parser = parser
         self._wants_logprobs = logprobs
         self._unsent_logprobs: list[wire.LogprobEntry] = []
@@ -98,7 +99,7 @@ class ChoiceAnswer:
             self._reasoning.append(event.text)
             return wire.MessageDelta(reasoning_content=event.text, reasoning=event.text)
         if isinstance(event, CallBegin):
-            call = _Call(event.name)
+            call = _Call(event.name, self._new_id(event.identifier))
             self._calls.append(call)
             function = wire.FunctionDelta(name=event.name, arguments="")
             return _call_delta(event.index, function, call_id=call.id)
@@ -115,6 +116,13 @@ class ChoiceAnswer:
             self._content = []
             return wire.MessageDelta(content="")
         return wire.MessageDelta()
+
+    def _new_id(self, given: str) -> str:
+        """The model's own id if it is not taken, else one of the length that the model's family wants."""
+        if given and all(call.id != given for call in self._calls):
+            return given
+        made = uuid.uuid4().hex
+        return made[: self._id_length] if self._id_length else f"call_{made[:24]}"
 
     def _chunk(self, message: wire.MessageDelta) -> wire.ChunkChoice:
         logprobs = None
@@ -141,8 +149,8 @@ class ChoiceAnswer:
 class _Call:
     """A tool call that grows. `complete` once its closing marker was seen."""
 
-    def __init__(self, name: str) -> None:
-        self.id = f"call_{uuid.uuid4().hex[:24]}"
+    def __init__(self, name: str, call_id: str) -> None:
+        self.id = call_id
         self.name = name
         self.arguments: list[str] = []
         self.complete = False

@@ -22,15 +22,21 @@ from server.engines.base import (
     SamplingOptions,
 )
 from server.errors import ApiError, unavailable
-from server.pipeline import Plan, plan
+from server.pipeline import Plan, offers_tools, plan, wants_reasoning
 from server.state import ServerState
 from server.wire.chat_request import ChatRequest
 from server.wire.chat_response import ChunkChoice, Usage
 from server.wire.messages import for_template
+from structural_tags.formats import ModelFormat
+from structural_tags.formats.prompt import as_prompted
 from structural_tags.output import OutputParser
 
 _GREEDY_TOP_P = 1e-6
 """OpenAI allows top_p 0, samplers want more than 0; this keeps the single most likely token."""
+
+
+_END_TOKENS = 64
+"""As many tokens as the longest mark of a format may have, and the white space around it."""
 
 
 class Generation:
@@ -107,14 +113,28 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     if not state.engine.is_healthy():
         raise unavailable()
     loop = asyncio.get_running_loop()
-    planned = await loop.run_in_executor(state.compile_threads, _plan, state, request)
-    prompt = await _prompt(state, request, planned)
+    wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
+    prompt, end = await asyncio.to_thread(_prompt, state, request, wanted)
+    model_format, reasoning = as_prompted(state.model_format, end, reasoning=wanted)
+    planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
     sampling = _sampling(state, request, len(prompt))
     parsers = [
-        OutputParser(state.model_format, tools=planned.calls, reasoning=planned.reasoning) for _ in range(sampling.n)
+        OutputParser(
+            model_format,
+            tools=planned.tools,
+            reasoning=planned.reasoning,
+            response=planned.response,
+        )
+        for _ in range(sampling.n)
     ]
     answers = [
-        ChoiceAnswer(index, parser, logprobs=sampling.logprobs is not None) for index, parser in enumerate(parsers)
+        ChoiceAnswer(
+            index,
+            parser,
+            logprobs=sampling.logprobs is not None,
+            id_length=model_format.id_length,
+        )
+        for index, parser in enumerate(parsers)
     ]
     engine_request = GenerationRequest(
         request_id=f"chatcmpl-{uuid.uuid4().hex}",
@@ -125,20 +145,23 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     return Generation(state, engine_request, answers, arrived)
 
 
-def _plan(state: ServerState, request: ChatRequest) -> Plan:
+def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, reasoning: bool) -> Plan:
     return plan(
         request,
-        state.model_format,
+        model_format,
         state.compiler,
-        default_reasoning=state.default_reasoning,
+        reasoning=reasoning,
+        strict_tools=state.settings.model.strict_tools == "always",
         timer=state.metrics.compile_seconds.time,
     )
 
 
-async def _prompt(state: ServerState, request: ChatRequest, planned: Plan) -> list[int]:
+def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:
+    """The prompt, and the text of its end."""
     messages = [for_template(message) for message in request.messages]
-    tools = _tools_for_template(request) if planned.calls else None
-    return await asyncio.to_thread(state.engine.render_chat, messages, tools, reasoning=planned.reasoning)
+    tools = _tools_for_template(request) if offers_tools(request) else None
+    prompt = state.engine.render_chat(messages, tools, reasoning=reasoning)
+    return prompt, state.engine.text_of(prompt[-_END_TOKENS:])
 
 
 def _tools_for_template(request: ChatRequest) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from engine_native import (
 )
 from server.errors import ApiError, refuse
 from server.wire.chat_request import (
+    AllowedToolsChoice,
     ChatRequest,
     FunctionDefinition,
     JsonObjectFormat,
@@ -38,7 +39,7 @@ from server.wire.chat_request import (
 )
 from server.wire.structural_tag import StructuralTagFormat
 from server.wire.structured_outputs import Constraint
-from structural_tags.choice import NamedTool, Tool, build_tag
+from structural_tags.choice import AllowedTools, NamedTool, Tool, ToolChoice, build_tag, call_openings, tools_of_choice
 from structural_tags.formats import ModelFormat
 
 Timer = Callable[[], AbstractContextManager[object]]
@@ -50,10 +51,12 @@ class Plan:
 
     structural_tag: str | None
     """JSON text for the engine; None when nothing is constrained."""
-    calls: bool
-    """Whether the answer may contain tool calls, so that the parser looks for them."""
+    tools: tuple[Tool, ...] | None
+    """The tools that may be called, so that the parser looks for calls; None: the answer has none."""
+    response: bool
+    """The answer follows a response format, so that its text is no call and no mark, whatever it holds."""
     reasoning: bool
-    """Whether the prompt invites reasoning and the answer begins with it."""
+    """Whether the answer begins with reasoning."""
 
 
 def plan(
@@ -61,28 +64,27 @@ def plan(
     model_format: ModelFormat,
     compiler: Compiler,
     *,
-    default_reasoning: bool,
+    reasoning: bool,
+    strict_tools: bool = False,
     timer: Timer = nullcontext,
 ) -> Plan:
     """The plan of a checked request.
 
+    `reasoning`: the answer begins with reasoning (`wants_reasoning`, and what the prompt says).
+    `strict_tools`: the arguments of all tools satisfy their schema, not of those only that ask for it.
     `timer` makes a context manager that is entered around every compile.
 
     Raises:
         ApiError: 400 with the place in the request, for a schema or a tag that cannot be enforced.
     """
     checked = _CheckedCompile(compiler, timer)
-    tools = _tools(request, checked)
+    tools = _tools(request, model_format, checked, strict=strict_tools)
     response = _response(request, checked)
-    wanted = default_reasoning if request.thinking is None else request.thinking
-    reasoning = wanted and model_format.reasoning is not None
-    choice: Any = "none"
-    if tools:
-        choice = request.tool_choice or "auto"
-        if isinstance(choice, NamedToolChoice):
-            choice = NamedTool(choice.function.name)
-    if choice == "auto":
-        _check_no_call(request.constraint, model_format.trigger)
+    choice = _choice(request) if tools else "none"
+    callable_tools = tools_of_choice(tools, choice)
+    beside_calls = response is not None and bool(callable_tools) and not request.demands_call
+    if beside_calls and response is not None:
+        _check_no_call(request, response, call_openings(model_format, callable_tools), checked)
     tag = build_tag(
         model_format,
         tools=tools,
@@ -90,12 +92,40 @@ def plan(
         parallel_tool_calls=request.parallel_tool_calls is not False,
         reasoning=reasoning,
         response=response,
+        max_reasoning_tokens=request.max_reasoning_tokens,
     )
     text = None
     if tag is not None:
         text = _dump(tag)
-        checked.tag(text, _whole(request, beside_calls=choice == "auto" and response is not None))
-    return Plan(structural_tag=text, calls=bool(tools) and choice != "none", reasoning=reasoning)
+        checked.tag(text, _whole(request, beside_calls=beside_calls))
+    return Plan(
+        structural_tag=text,
+        tools=callable_tools or None,
+        response=response is not None,
+        reasoning=reasoning,
+    )
+
+
+def wants_reasoning(request: ChatRequest, model_format: ModelFormat, *, by_default: bool) -> bool:
+    """Whether the prompt is to invite reasoning."""
+    wanted = by_default if request.thinking is None else request.thinking
+    return wanted and model_format.reasoning is not None
+
+
+def offers_tools(request: ChatRequest) -> bool:
+    """Whether the answer may hold calls, so that the prompt shows the tools."""
+    return bool(request.tools) and request.tool_choice != "none"
+
+
+def _choice(request: ChatRequest) -> ToolChoice:
+    """The tool choice of a request with tools."""
+    choice = request.tool_choice
+    if isinstance(choice, NamedToolChoice):
+        return NamedTool(choice.function.name)
+    if isinstance(choice, AllowedToolsChoice):
+        names = tuple(allowed.function.name for allowed in choice.allowed_tools.tools)
+        return AllowedTools(choice.allowed_tools.mode, names)
+    return choice or "auto"
 
 
 @dataclass(frozen=True)
@@ -177,10 +207,19 @@ def _error_code(error: EngineError) -> str | None:
     return None
 
 
-def _tools(request: ChatRequest, checked: _CheckedCompile) -> tuple[Tool, ...]:
+def _tools(
+    request: ChatRequest, model_format: ModelFormat, checked: _CheckedCompile, *, strict: bool
+) -> tuple[Tool, ...]:
     tools = []
+    if request.tools and model_format.calls is None and request.tool_choice != "none":
+        refuse(
+            "tools", f"the format {model_format.name!r} of this model has no tool calls", code="unsupported_parameter"
+        )
     for index, tool in enumerate(request.tools or ()):
         schema = arguments_schema(tool.function)
+        if not (strict or tool.function.strict or tool.function.parameters is None):
+            tools.append(Tool(name=tool.function.name, parameters=schema, strict=False))
+            continue
         where = Place(f"tools[{index}].function.parameters")
         grammar = checked.schema(schema, where)
         if schema.get("type") != "object" and _allows_other_than_object(grammar):
@@ -266,12 +305,28 @@ def _constrained(wanted: Constraint, checked: _CheckedCompile) -> dict[str, Any]
             return _checked_tag(wanted.value, wanted.param, checked)
 
 
-def _check_no_call(wanted: Constraint | None, trigger: str) -> None:
-    """Beside calls a choice must not look like one: it would be reported as a call that nobody checked."""
+def _check_no_call(
+    request: ChatRequest, response: Mapping[str, Any], openings: tuple[str, ...], checked: _CheckedCompile
+) -> None:
+    """Beside calls an answer must not begin like one: it would be reported as a call that nobody checked.
+
+    Free text and patterns are kept clear of calls by the tag itself.
+    """
+    wanted = request.constraint
     if wanted is not None and wanted.kind == "choice":
         for index, text in enumerate(wanted.value):
-            if trigger in text:
-                refuse(f"{wanted.param}[{index}]", f"must not contain {trigger!r}, which begins a call of a tool")
+            for opening in openings:
+                if text.startswith(opening):
+                    refuse(
+                        f"{wanted.param}[{index}]", f"must not begin with {opening!r}, which begins a call of a tool"
+                    )
+    if response.get("type") != "json_schema" or not openings[0].startswith(("{", "[")):
+        return
+    param = "response_format" if wanted is None else wanted.param
+    grammar = checked.schema(response["json_schema"], Place(param))
+    for opening in openings:
+        if Matcher(grammar).accept_bytes(opening.encode("utf-8")):
+            refuse(param, f"must not allow answers that begin with {opening!r}, which begins a call of a tool")
 
 
 _LEGACY_PLACES = (

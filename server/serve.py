@@ -134,6 +134,7 @@ _EXAMPLE_TOOL = {
     "type": "function",
     "function": {
         "name": "get_weather",
+        "strict": True,
         "parameters": {
             "type": "object",
             "properties": {

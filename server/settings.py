@@ -48,8 +48,13 @@ class ModelSettings(_Table):
     """File with a chat template that replaces the model's own."""
     max_model_len: int | None = Field(default=None, ge=1)
     """Tokens; None means the model's own limit."""
+    known_models: str | None = None
+    """Folder with TOML files that map names of models to formats, asked when `tool_format` is "auto"; None means the
+    one that comes with the server."""
     reasoning: Literal["auto", "on", "off"] = "auto"
     """Whether requests that do not say so reason; "auto" means the model's usual way."""
+    strict_tools: Literal["requested", "always"] = "requested"
+    """Whether arguments satisfy the schema of tools with `strict` only, or of all; names and form always hold."""
 
 
 class CompilerSettings(_Table):

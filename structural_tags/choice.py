@@ -2,13 +2,14 @@
 
 The only place that knows `tool_choice`. What each choice lets the model write after the reasoning:
 
-    auto        free text in which calls may appear; with a response format: either calls or the response
-    required    one call or more, and nothing else
-    NamedTool   exactly one call of that function, and nothing else
-    none        free text without calls; with a response format: the response
+    auto          free text in which calls may appear; with a response format: either calls or the response
+    required      one call or more, and nothing else
+    NamedTool     exactly one call of that function, and nothing else
+    AllowedTools  auto or required, with some of the tools
+    none          free text without calls; with a response format: the response
 
-Calls are strict in all of them: the trigger cannot be written unless a call of a known tool with valid
-arguments follows. `parallel_tool_calls=False` ends the answer after its first call.
+Where a call begins, a call of a known tool with well-formed arguments must follow; for strict tools they must
+satisfy the schema. `parallel_tool_calls=False` ends the answer after its first call.
 
 `required` and named choices win over the response format, because a call's arguments have a schema of their
 own and the answer has no other text. A response that may contain free text (`any_text`, `triggered_tags`, or what a
@@ -18,35 +19,44 @@ own and the answer has no other text. A response that may contain free text (`an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from structural_tags.formats import ModelFormat
+from structural_tags.formats.base import (
+    Arguments,
+    Calls,
+    CallSyntax,
+    Identifier,
+    Index,
+    Marked,
+    ModelFormat,
+    Name,
+    Part,
+    Reasoning,
+    written_name,
+)
+from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
+
+__all__ = [
+    "AllowedTools",
+    "NamedTool",
+    "Node",
+    "ReasoningMode",
+    "Tool",
+    "ToolChoice",
+    "build_tag",
+    "call_openings",
+    "tools_of_choice",
+]
 
 Node = dict[str, Any]
 """A format node of the structural-tag language, as JSON."""
 
+ReasoningMode = bool | Literal["auto"]
+"""The answer begins with the format's reasoning block, does not, or as the model likes."""
 
-@dataclass(frozen=True)
-class Tool:
-    """A function the model may call.
-
-    `parameters` is the JSON Schema of its arguments and must allow objects only; True is any object.
-    """
-
-    name: str
-    parameters: Mapping[str, Any] | bool = True
-
-
-@dataclass(frozen=True)
-class NamedTool:
-    """The choice of one function by name."""
-
-    name: str
-
-
-ToolChoice = Literal["auto", "none", "required"] | NamedTool
+_INDEX = "0|[1-9][0-9]{0,5}"
 
 
 def build_tag(
@@ -55,46 +65,62 @@ def build_tag(
     tools: Sequence[Tool],
     tool_choice: ToolChoice,
     parallel_tool_calls: bool = True,
-    reasoning: bool,
+    reasoning: ReasoningMode,
     response: Node | None = None,
+    max_reasoning_tokens: int | None = None,
 ) -> Node | None:
     """The structural tag that the model's text must match, or None when nothing constrains it.
 
     Args:
-        reasoning: The answer begins with the format's reasoning block.
+        reasoning: Where the prompt opens the block, "auto" is True.
         response: The format node that the answer follows; None is free text.
+        max_reasoning_tokens: The block's text ends after so many tokens at the latest.
 
     Raises:
-        ValueError: two tools of one name, a choice that the tools cannot satisfy, or reasoning for a format
-            that has none. The message names the place.
+        ValueError: two tools of one name, a name that the format cannot write, a choice that the tools or the
+            format cannot satisfy, or reasoning for a format that has none. The message names the place.
     """
     _check_tools(tools, tool_choice)
-    answer = _answer(fmt, tools, tool_choice, parallel_tool_calls, response)
-    if reasoning:
-        return _tag({"type": "sequence", "elements": [*_reasoning(fmt), answer or _free_text()]})
+    tools, choice = _narrowed(tools, tool_choice)
+    if fmt.calls is None and (tools and choice != "none"):
+        raise ValueError(f"tools: format {fmt.name!r} has no tool calls")
+    block = fmt.reasoning
+    if reasoning and block is None:
+        raise ValueError(f"reasoning: format {fmt.name!r} has none")
+    optional = reasoning == "auto" and block is not None and not block.in_prompt
+    excluded = (block.begin,) if optional and block is not None else ()
+    begun = fmt.answer_in_prompt and not reasoning
+    answer = _Answer(fmt, tools, parallel_tool_calls, response, excluded, begun).node(choice)
+    if reasoning and block is not None:
+        nodes = _reasoning(block, max_reasoning_tokens)
+        if optional:
+            nodes = [_optional(_sequence(nodes))]
+        return _tag(_sequence([*nodes, answer or _free_text(*excluded)]))
+    if block is not None and block.off:
+        return _tag(_sequence([_constant(block.off), answer or _free_text()]))
     return None if answer is None else _tag(answer)
 
 
-def _answer(
-    fmt: ModelFormat,
-    tools: Sequence[Tool],
-    choice: ToolChoice,
-    parallel: bool,
-    response: Node | None,
-) -> Node | None:
-    """What follows the reasoning; None is free text."""
-    if isinstance(choice, NamedTool):
-        return next(_call(fmt, tool) for tool in tools if tool.name == choice.name)
-    if choice == "required":
-        return _calls_only(fmt, tools, parallel)
-    if not tools:
-        return response
+def tools_of_choice(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:
+    """The tools that may be called."""
     if choice == "none":
-        return _free_text(fmt.trigger) if response is None else response
-    if response is None:
-        return _text_with_calls(fmt, tools, parallel)
-    beside = _without(response, fmt.trigger)
-    return {"type": "or", "elements": [_calls_only(fmt, tools, parallel), beside]}
+        return ()
+    return tuple(_narrowed(tools, choice)[0])
+
+
+def call_openings(fmt: ModelFormat, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """How an answer begins that is a call: for each tool, the text up to the first slot after its name."""
+    if fmt.calls is None:
+        return ()
+    return tuple(fmt.calls.begin + _call(syntax, tool)["begin"] for tool in tools for syntax in fmt.calls.syntaxes)
+
+
+def _narrowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Sequence[Tool], ToolChoice]:
+    if isinstance(choice, AllowedTools):
+        return [tool for tool in tools if tool.name in choice.names], choice.mode
+    if isinstance(choice, NamedTool):
+        return [tool for tool in tools if tool.name == choice.name], choice
+    return tools, choice
 
 
 def _check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
@@ -107,8 +133,16 @@ def _check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
         places[tool.name] = index
     if choice == "required" and not tools:
         raise ValueError("tool_choice: 'required' needs at least one tool")
-    if isinstance(choice, NamedTool) and choice.name not in places:
-        raise ValueError(f"tool_choice: there is no tool named {choice.name!r}")
+    wanted: tuple[str, ...] = ()
+    if isinstance(choice, NamedTool):
+        wanted = (choice.name,)
+    if isinstance(choice, AllowedTools):
+        wanted = choice.names
+        if not wanted:
+            raise ValueError("tool_choice: no tool is allowed")
+    for name in wanted:
+        if name not in places:
+            raise ValueError(f"tool_choice: there is no tool named {name!r}")
 
 
 def _tag(node: Node) -> Node:
@@ -119,61 +153,227 @@ def _free_text(*excludes: str) -> Node:
     return {"type": "any_text", "excludes": list(excludes)} if excludes else {"type": "any_text"}
 
 
-def _reasoning(fmt: ModelFormat) -> list[Node]:
+def _constant(text: str) -> Node:
+    return {"type": "const_string", "value": text}
+
+
+def _sequence(nodes: Sequence[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else {"type": "sequence", "elements": list(nodes)}
+
+
+def _optional(node: Node) -> Node:
+    return {"type": "optional", "content": node}
+
+
+def _either(nodes: Sequence[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else {"type": "or", "elements": list(nodes)}
+
+
+def _reasoning(block: Reasoning, max_tokens: int | None) -> list[Node]:
     """The block and what stands between it and the answer. The tag's end is excluded from its content."""
-    block = fmt.reasoning
-    if block is None:
-        raise ValueError(f"reasoning: format {fmt.name!r} has none")
+    text = _free_text()
+    if max_tokens is not None:
+        text["max_tokens"] = max_tokens
     begin = "" if block.in_prompt else block.begin + block.pad
-    nodes: list[Node] = [{"type": "tag", "begin": begin, "content": _free_text(), "end": block.end}]
-    if block.after:
-        nodes.append({"type": "const_string", "value": block.after})
-    return nodes
+    nodes: list[Node] = [{"type": "tag", "begin": begin, "content": text, "end": block.end}]
+    return [*nodes, _constant(block.after)] if block.after else nodes
 
 
-def _call(fmt: ModelFormat, tool: Tool) -> Node:
-    schema = {"type": "object"} if tool.parameters is True else tool.parameters
-    return {
-        "type": "tag",
-        "begin": fmt.call.opening(tool.name),
-        "content": {"type": "json_schema", "json_schema": schema},
-        "end": fmt.call.end,
-    }
+@dataclass(frozen=True)
+class _Answer:
+    """What follows the reasoning."""
+
+    fmt: ModelFormat
+    tools: Sequence[Tool]
+    parallel: bool
+    response: Node | None
+    excluded: tuple[str, ...]
+    """What free text must not contain, so that it cannot begin like reasoning."""
+    begun: bool
+    """The prompt has written the mark before the content."""
+
+    def node(self, choice: ToolChoice) -> Node | None:
+        """None is free text."""
+        calls = self.fmt.calls
+        answer: Node | None
+        if calls is None or (not self.tools and not isinstance(choice, NamedTool)):
+            answer = self._without_calls(None)
+        elif isinstance(choice, NamedTool):
+            answer = self._alone(calls, single=True)
+        elif choice == "required":
+            answer = self._alone(calls)
+        elif choice == "none":
+            answer = self._without_calls(calls)
+        else:
+            answer = self._with_calls(calls)
+        if answer is not None and self.fmt.close:
+            return _sequence([answer, _constant(self.fmt.close)])
+        return answer
+
+    def _without_calls(self, calls: Calls | None) -> Node | None:
+        excludes = (*self.excluded, *(_triggers(calls, self.tools) if calls is not None else ()))
+        if self.fmt.answer is not None:
+            return self._content(self.fmt.answer, self.response)
+        if self.response is not None:
+            return _without(self.response, self.excluded)
+        return _free_text(*excludes) if excludes else None
+
+    def _with_calls(self, calls: Calls) -> Node:
+        answer = self.fmt.answer
+        if answer is None and self.response is None:
+            return self._text_with_calls(calls)
+        alone = self._led(calls, self._calls_only(calls))
+        if answer is None:
+            assert self.response is not None
+            return _either([alone, _without(self.response, (*self.excluded, *_triggers(calls, self.tools)))])
+        if self.fmt.answer_and_calls:
+            either = self._content(answer, _constant("") if self.response is not None else None)
+            together = _sequence([either, alone if self.response is not None else _optional(alone)])
+            return together if self.response is None else _either([together, self._content(answer, self.response)])
+        if self.response is None and self.fmt.preamble is not None:
+            alone = _sequence([_optional(_between(self.fmt.preamble, _free_text())), alone])
+        return _either([alone, self._content(answer, self.response)])
+
+    def _content(self, answer: Marked, node: Node | None) -> Node:
+        """The marked content: the node, or any text."""
+        begin = "" if self.begun else answer.begin
+        return _between(Marked(begin, answer.end), _free_text() if node is None else node)
+
+    def _alone(self, calls: Calls, *, single: bool = False) -> Node:
+        """Calls and no content, where the answer may have nothing else."""
+        node = self._led(calls, self._calls_only(calls, single=single))
+        if self.fmt.answer is not None and self.fmt.answer_and_calls:
+            return _sequence([self._content(self.fmt.answer, _constant("")), node])
+        return node
+
+    def _led(self, calls: Calls, node: Node) -> Node:
+        if not (calls.lead and calls.lead_always):
+            return node
+        return _sequence([_optional(_constant(calls.lead)), node])
+
+    def _tags(self, calls: Calls) -> list[Node]:
+        return [_call(syntax, tool) for tool in self.tools for syntax in calls.syntaxes]
+
+    def _calls_only(self, calls: Calls, *, single: bool = False) -> Node:
+        """At least one call and nothing but calls; the answer can end only after a call."""
+        tags = self._tags(calls)
+        several: Node = {
+            "type": "tags_with_separator",
+            "tags": tags,
+            "separator": calls.separator,
+            "at_least_one": True,
+        }
+        inner = several if self.parallel and not single and not calls.single else _either(tags)
+        return _between(Marked(calls.begin, calls.end), inner) if calls.is_section else inner
+
+    def _text_with_calls(self, calls: Calls) -> Node:
+        if not calls.is_section:
+            tags = self._tags(calls)
+        elif calls.trigger:
+            tags = [{"type": "tag", "begin": calls.begin, "content": self._inner(calls), "end": calls.end}]
+        else:
+            tags = self._sections_by_first_call(calls)
+        node: Node = {"type": "triggered_tags", "triggers": list(_triggers(calls, self.tools)), "tags": tags}
+        if self.excluded:
+            node["excludes"] = list(self.excluded)
+        if not self.parallel or calls.single:
+            node["stop_after_first"] = True
+        return node
+
+    def _inner(self, calls: Calls) -> Node:
+        tags = self._tags(calls)
+        if not self.parallel or calls.single:
+            return _either(tags)
+        return {"type": "tags_with_separator", "tags": tags, "separator": calls.separator, "at_least_one": True}
+
+    def _sections_by_first_call(self, calls: Calls) -> list[Node]:
+        """Where nothing but the first call tells that calls begin: a section for each function that may come first."""
+        sections = []
+        for tool in self.tools:
+            for syntax in calls.syntaxes:
+                first = _call(syntax, tool)
+                parts = [first["content"], _constant(first["end"])]
+                if self.parallel and not calls.single:
+                    more = _sequence([_constant(calls.separator), _either(self._tags(calls))])
+                    parts.append({"type": "star", "content": more})
+                sections.append(
+                    {
+                        "type": "tag",
+                        "begin": calls.begin + first["begin"],
+                        "content": _sequence(parts),
+                        "end": calls.end,
+                    }
+                )
+        return sections
 
 
-def _calls_only(fmt: ModelFormat, tools: Sequence[Tool], parallel: bool) -> Node:
-    """At least one call and nothing but calls; the answer can end only after a call."""
-    tags = [_call(fmt, tool) for tool in tools]
-    if parallel:
-        separator = fmt.call.separator
-        return {"type": "tags_with_separator", "tags": tags, "separator": separator, "at_least_one": True}
-    return tags[0] if len(tags) == 1 else {"type": "or", "elements": tags}
+def _between(marked: Marked, content: Node) -> Node:
+    """Free text that ends the turn needs no tag around it, as nothing must be excluded from it."""
+    if marked.end:
+        return {"type": "tag", "begin": marked.begin, "content": content, "end": marked.end}
+    return _sequence([_constant(marked.begin), content]) if marked.begin else content
 
 
-def _text_with_calls(fmt: ModelFormat, tools: Sequence[Tool], parallel: bool) -> Node:
-    node: Node = {
-        "type": "triggered_tags",
-        "triggers": [fmt.trigger],
-        "tags": [_call(fmt, tool) for tool in tools],
-    }
-    if not parallel:
-        node["stop_after_first"] = True
-    return node
+def _triggers(calls: Calls, tools: Sequence[Tool]) -> tuple[str, ...]:
+    if calls.trigger:
+        return (calls.trigger,)
+    return tuple(calls.begin + _call(syntax, tool)["begin"] for tool in tools for syntax in calls.syntaxes)
 
 
-def _without(node: Node, text: str) -> Node:
-    """`node` with `text` excluded from its free text and patterns. Strings of JSON cannot spell a call: its begin
-    holds a quotation mark, which they escape. A tag of the client's own that is triggered by `text` is left alone."""
+def _call(syntax: CallSyntax, tool: Tool) -> Node:
+    """The tag of a call: as much of it as is fixed text at both ends, and what is left between."""
+    nodes: list[Node] = []
+    for part in syntax.parts:
+        node = _part(part, tool)
+        if nodes and node["type"] == "const_string" and nodes[-1]["type"] == "const_string":
+            nodes[-1] = _constant(nodes[-1]["value"] + node["value"])
+        else:
+            nodes.append(node)
+    begin = nodes.pop(0)["value"]
+    end = nodes.pop()["value"] if nodes[-1]["type"] == "const_string" else ""
+    return {"type": "tag", "begin": begin, "content": _sequence(nodes), "end": end}
+
+
+def _part(part: Part, tool: Tool) -> Node:
+    match part:
+        case Name():
+            return _constant(written_name(tool.name, part))
+        case Index():
+            return {"type": "regex", "pattern": _INDEX}
+        case Identifier(length):
+            return {"type": "regex", "pattern": f"[a-zA-Z0-9]{{{length}}}"}
+        case Arguments(style, any_order):
+            schema = tool.parameters
+            if schema is True or not tool.strict:
+                schema = {"type": "object"}
+            node: Node = {"type": "json_schema", "json_schema": schema}
+            if style.style != "json":
+                node["style"] = style.style
+            if any_order and tool.strict:
+                node["any_order"] = True
+            return node
+        case str():
+            return _constant(part)
+
+
+def _without(node: Node, texts: Sequence[str]) -> Node:
+    """`node` with `texts` excluded from its free text and patterns. Strings of JSON are left alone: beside a response
+    calls are looked for only where the answer begins. So is a tag of the client's own that is triggered by a text."""
+    if not texts:
+        return node
     changed = dict(node)
     if node.get("type") == "regex" and isinstance(node.get("pattern"), str):
-        changed["pattern"] = rf"(?![\s\S]*{re.escape(text)})(?:{node['pattern']})"
+        spelled = "|".join(map(re.escape, texts))
+        changed["pattern"] = rf"(?![\s\S]*{spelled if len(texts) == 1 else f'(?:{spelled})'})(?:{node['pattern']})"
     if node.get("type") in ("any_text", "triggered_tags"):
         excludes = list(node.get("excludes", ()))
-        if text not in excludes and text not in node.get("triggers", ()):
-            changed["excludes"] = [*excludes, text]
+        known = (*excludes, *node.get("triggers", ()))
+        changed["excludes"] = [*excludes, *(text for text in texts if text not in known)]
+        if not changed["excludes"]:
+            del changed["excludes"]
     if isinstance(node.get("content"), dict):
-        changed["content"] = _without(node["content"], text)
+        changed["content"] = _without(node["content"], texts)
     for key in ("elements", "tags"):
         if isinstance(node.get(key), list):
-            changed[key] = [_without(child, text) for child in node[key]]
+            changed[key] = [_without(child, texts) for child in node[key]]
     return changed

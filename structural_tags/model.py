@@ -110,14 +110,18 @@ class ConstString(_Format):
 Style: TypeAlias = Literal[
     "json",
     "qwen_xml",
+    "qwen_padded_xml",
     "minimax_xml",
     "minimax_m3_xml",
+    "step_xml",
     "deepseek_xml",
     "deepseek_v4_1_xml",
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
     "gemma",
+    "function_gemma",
+    "pythonic",
 ]
 """How a value is written: JSON, or as a model family writes the arguments of a call."""
 

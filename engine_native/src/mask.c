@@ -363,9 +363,10 @@ static bool fill_loop(set *at, const loop *l, uint64_t most, walker *w) {
     return l == &w->s->json ? walk_paths(w, leaving, at) : walk_loop(w, leaving, l->stays, most, at);
 }
 
-static bool add_token_edges(walker *w, const state *st) {
+static bool add_token_edges(walker *w, const state *st, uint64_t reg) {
     for (uint32_t e = 0; e < st->n_tokens; e++) {
         const token_edge *edge = &st->tokens[e];
+        if (!meter_may_enter(edge->to, reg)) continue;
         if (edge->hi - edge->lo < w->most_few) {
             for (uint32_t token = edge->lo; token <= edge->hi; token++)
                 if (!allow_slow(w, token)) return false;
@@ -607,7 +608,7 @@ static bool local_of(use *u, item it, bool want_exits, local_part *out) {
     atomic_fetch_add_explicit(&s->stats.local_misses, 1, memory_order_relaxed);
     walker w;
     walker_init(&w, u, want_exits);
-    bool fine = fill_local(at, it.state, &w) && add_token_edges(&w, it.state);
+    bool fine = fill_local(at, it.state, &w) && add_token_edges(&w, it.state, it.reg);
     if (fine && want_exits) fine = (out->exits = publish_exits(s, at, &w)) != NULL;
     row *r = fine ? walker_row(&w) : NULL;
     if (r != NULL) out->row = publish_row(s, at, r);

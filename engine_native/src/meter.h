@@ -53,6 +53,11 @@ static inline bool meter_reference(const state *to, uint64_t *reg) {
     return !meter_over(to, *reg);
 }
 
+/* May an item go to the state `to`?  Not where the text is too short to end, and nothing can follow. */
+static inline bool meter_may_enter(const state *to, uint64_t reg) {
+    return !to->rule->metered || !to->last || meter_may_end(to->rule, reg);
+}
+
 /* One more byte, to the state `to`: false if it is too much. */
 static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
     const rule *r = to->rule;
@@ -65,7 +70,7 @@ static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
         inside = true;
     }
     *reg = meter_register(chars, tokens, inside);
-    return !meter_over(to, *reg);
+    return meter_may_enter(to, *reg) && !meter_over(to, *reg);
 }
 
 /* The token is over: false if the item can match nothing any more. */

@@ -59,7 +59,7 @@ typedef struct node_map {
 void **node_map_slot(work *w, node_map *m, const json *key); /* NULL inside: new */
 
 /* How values are written: see schema_style.h. */
-typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA } value_form;
+typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA, FORM_PYTHON } value_form;
 
 /* What stands around and between the parts of objects and arrays. */
 typedef struct notation {

@@ -144,11 +144,11 @@ expr *schema_fixed(schema_context *c, const json *v) {
     decimal d;
     switch (v->kind) {
     case JSON_NULL:
-        return expr_text(b, "null");
+        return style_word(c, TYPE_NULL);
     case JSON_FALSE:
-        return expr_text(b, "false");
+        return style_word(c, TYPE_FALSE);
     case JSON_TRUE:
-        return expr_text(b, "true");
+        return style_word(c, TYPE_TRUE);
     case JSON_STRING:
         if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
         return excluded_in(c, v->u.text, v->n) ? expr_never(b) : json_fixed_string(b, v->u.text, v->n);
@@ -267,11 +267,7 @@ static void add_integers(schema_context *c, const literal *literals, uint32_t n,
 }
 
 static expr *lower_conjunction(schema_context *c, const literal *literals, uint32_t n) {
-    static const struct {
-        uint32_t kind;
-        const char *text; /* of the only value */
-    } kinds[] = {{TYPE_OBJECT, NULL}, {TYPE_ARRAY, NULL},   {TYPE_STRING, NULL},  {TYPE_NUMBER, NULL},
-                 {TYPE_TRUE, "true"}, {TYPE_FALSE, "false"}, {TYPE_NULL, "null"}};
+    static const uint32_t kinds[] = {TYPE_OBJECT, TYPE_ARRAY, TYPE_STRING, TYPE_NUMBER, TYPE_TRUE, TYPE_FALSE, TYPE_NULL};
     VEC(expr *) parts = {0};
     uint32_t bits = TYPE_ANY;
     for (uint32_t i = 0; i < n; i++)
@@ -282,11 +278,11 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
     bool told = c->style->item != NULL || style_has_labels(c);
     if (form_is_raw(c->form) && !told && (bits & TYPE_STRING) != 0 && admits_all_strings(c, literals, n)) bits = TYPE_STRING;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        if ((bits & kinds[k].kind) == 0) continue;
-        schema_branches branches = schema_expand(c, kinds[k].kind, literals, n, kinds[k].text == NULL);
+        if ((bits & kinds[k]) == 0) continue;
+        bool word = (kinds[k] & (TYPE_TRUE | TYPE_FALSE | TYPE_NULL)) != 0; /* the only value of its kind */
+        schema_branches branches = schema_expand(c, kinds[k], literals, n, !word);
         for (uint32_t i = 0; i < branches.n; i++) {
-            expr *one = kinds[k].text != NULL ? style_value(c, kinds[k].kind, true, expr_text(c->b, kinds[k].text))
-                                              : lower_branch(c, kinds[k].kind, &branches.at[i]);
+            expr *one = word ? style_value(c, kinds[k], true, style_word(c, kinds[k])) : lower_branch(c, kinds[k], &branches.at[i]);
             if (one->kind != EXPR_NEVER) vec_push(&c->b->w->mem, &parts, one);
         }
     }

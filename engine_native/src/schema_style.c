@@ -17,8 +17,12 @@ static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>
 static const struct style styles[] = {
     {.name = "json"},
     {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>"},
+    {.name = "qwen_padded_xml", .member = "<parameter=", .middle = ">\n", .close = "\n</parameter>", .guard = "\n</parameter>",
+     .forbidden = "<>"},
     {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
      .forbidden = "<>\""},
+    {.name = "step_xml", .member = "<steptml:parameter name=\"", .middle = "\">", .close = "</steptml:parameter>",
+     .guard = "</steptml:parameter>", .forbidden = "<>\""},
     {.name = "deepseek_xml", .member = "<" DSML "parameter name=\"", .middle = "\" string=\"",
      .labels = {"true", "false", "false", "false", "false"}, .after_label = "\">", .close = "</" DSML "parameter>",
      .guard = "</" DSML "parameter>", .forbidden = "<>\""},
@@ -36,11 +40,14 @@ static const struct style styles[] = {
     {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[", .close_key = "</", .key_end = ">",
      .item = "]<]minimax[>[<item>", .item_end = "]<]minimax[>[</item>", .guard = "]<]minimax[>[", .forbidden = "<>[]/",
      .named_only = true},
+    {.name = "pythonic", .member = "", .middle = "=", .forbidden = " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~"},
+    {.name = "function_gemma", .guard = "<escape>", .forbidden = " :,{}[]\"<>|"},
     {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|"},
 };
 
 #define N_STYLES (sizeof styles / sizeof *styles)
-#define GEMMA (N_STYLES - 1)
+#define PYTHONIC (N_STYLES - 3)
+#define GEMMA (N_STYLES - 2) /* and the last one */
 
 uint32_t style_number(const char *name) {
     for (uint32_t i = 0; i < N_STYLES; i++)
@@ -49,8 +56,12 @@ uint32_t style_number(const char *name) {
 }
 
 const char *style_names(void) {
-    return "json, qwen_xml, minimax_xml, deepseek_xml, deepseek_v4_1_xml, glm_xml, kimi_k3_xml, cohere_xml, minimax_m3_xml, gemma";
+    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, glm_xml, kimi_k3_xml, cohere_xml, "
+           "minimax_m3_xml, pythonic, function_gemma, gemma";
 }
+
+static bool is_gemma(const schema_context *c) { return c->style >= &styles[GEMMA]; }
+static bool is_pythonic(const schema_context *c) { return c->style == &styles[PYTHONIC]; }
 
 static expr *mark(schema_context *c, const char *text) { return expr_literal(c->b, text, strlen(text)); }
 
@@ -98,14 +109,14 @@ void style_open(schema_context *c, int layout) {
         .array = expr_pair(b, expr_text(b, "["), space.inside),
         .array_end = expr_text(b, "]"),
     };
-    if (layout_style(layout) != 0 && layout_style(layout) != GEMMA) {
+    if (layout_style(layout) != 0 && !is_gemma(c)) {
         const struct style *s = c->style;
-        expr *blank = blank_of(b, layout);
+        expr *blank = is_pythonic(c) ? none : blank_of(b, layout);
         bool spaced = blank->kind != EXPR_EMPTY;
         expr *middle = mark(c, s->middle);
         if (s->middle2 != NULL) middle = expr_sequence(b, (expr *[]){middle, blank, mark(c, s->middle2)}, 3);
         c->list = (notation){
-            .space = {.inside = blank, .comma = none, .colon = middle},
+            .space = {.inside = blank, .comma = is_pythonic(c) ? space.comma : none, .colon = middle},
             .object = none,
             .empty_end = spaced ? expr_optional(b, expr_text(b, "\n")) : none, /* a model must not be able to go on with nothing */
             .object_end = blank,
@@ -118,21 +129,23 @@ void style_open(schema_context *c, int layout) {
 
 void style_form(schema_context *c, value_form f) {
     c->form = f;
-    c->now = f == FORM_JSON || f == FORM_GEMMA ? &c->json : &c->list;
+    c->now = f == FORM_JSON || f == FORM_GEMMA || f == FORM_PYTHON ? &c->json : &c->list;
     c->space = c->now->space;
 }
 
 /* A root that may be an object is one. */
 value_form style_root(schema_context *c, const json *schema) {
     if (c->style == &styles[0]) return FORM_JSON;
-    if (c->style == &styles[GEMMA]) return FORM_GEMMA;
-    return (schema_may_be(c, schema) & TYPE_OBJECT) != 0 ? FORM_LIST : FORM_BARE;
+    if (is_gemma(c)) return FORM_GEMMA;
+    if ((schema_may_be(c, schema) & TYPE_OBJECT) != 0) return FORM_LIST;
+    return is_pythonic(c) ? FORM_PYTHON : FORM_BARE;
 }
 
 static bool is_recursive(const schema_context *c) { return c->style->item != NULL; }
 
 value_form style_inner(const schema_context *c, uint32_t kind) {
-    if (c->form == FORM_JSON || c->form == FORM_GEMMA) return c->form;
+    if (c->form == FORM_JSON || c->form == FORM_GEMMA || c->form == FORM_PYTHON) return c->form;
+    if (is_pythonic(c)) return FORM_PYTHON;
     if (c->form != FORM_LIST && !is_recursive(c)) return FORM_JSON;
     return kind == TYPE_ARRAY ? FORM_ITEM : FORM_ARGUMENT;
 }
@@ -187,6 +200,13 @@ expr *style_integer(schema_context *c, expr *one) {
     return labelled(c, "integer", false, spaced(c, one));
 }
 
+expr *style_word(schema_context *c, uint32_t kind) {
+    bool python = c->form == FORM_PYTHON;
+    if (kind == TYPE_NULL) return expr_text(c->b, python ? "None" : "null");
+    if (kind == TYPE_TRUE) return expr_text(c->b, python ? "True" : "true");
+    return expr_text(c->b, python ? "False" : "false");
+}
+
 expr *style_fixed_item(schema_context *c, const json *value) {
     value_form outer = c->form;
     uint32_t kind = schema_value_type(value);
@@ -208,7 +228,7 @@ static bool is_plain_key(const schema_context *c, const char *key, uint32_t n) {
     return n > 0;
 }
 
-static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON; }
+static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON || c->form == FORM_PYTHON; }
 
 static const char *escape_of(const schema_context *c, uint32_t cp) {
     for (const style_escape *e = c->style->escapes; e != NULL && e->from != 0; e++)

@@ -9,6 +9,7 @@
  *   ITEM      an item of an array, markers included (recursive styles)
  *   BARE      a value with nothing around it: a root that is no object
  *   GEMMA     JSON with bare keys, and strings between marks
+ *   PYTHON    JSON with True, False and None
  *
  *   member [KEY] middle (label after_label) VALUE close      one ARGUMENT and its key
  *
@@ -61,6 +62,8 @@ value_form style_inner(const schema_context *c, uint32_t kind);
 expr *style_value(schema_context *c, uint32_t kind, bool fixed, expr *one);
 expr *style_integer(schema_context *c, expr *one); /* under the label of integers; NULL if there is none */
 bool style_has_labels(const schema_context *c);
+/* true, false or null, as the form at hand writes it. */
+expr *style_word(schema_context *c, uint32_t kind);
 /* A fixed value as an item of the array that is being lowered. */
 expr *style_fixed_item(schema_context *c, const json *value);
 

@@ -698,7 +698,7 @@ set *set_step_slow(use *u, set *from, uint32_t byte) {
 }
 
 static bool edge_has(const token_edge *e, uint64_t reg, uint32_t token) {
-    return e->lo <= token && token <= e->hi && !item_dead(e->to, reg);
+    return e->lo <= token && token <= e->hi && !item_dead(e->to, reg) && meter_may_enter(e->to, reg);
 }
 
 bool set_has_token(const set *from, uint32_t token) {

@@ -100,7 +100,7 @@ static bool is_blank(char ch) { return ch == ' ' || ch == '\t' || ch == '\n' || 
 static const json *excluded_strings(tagger *t, const json *list, uint32_t style) {
     with_strings(t, (ends){0}, list);
     if (list == NULL || list->n == 0) return NULL;
-    const char *name = style == 0 ? "json" : style == style_number("gemma") ? "gemma" : "";
+    const char *name = style == 0 ? "json" : style >= style_number("pythonic") ? "text" : "";
     if (style == style_number("cohere_xml") || style == style_number("minimax_m3_xml"))
         json_escape(t->b->w, list, STE_ERR_UNSUPPORTED, "excludes is not supported in this style");
     for (uint32_t i = 0; i < list->n && *name == '\0'; i++) {

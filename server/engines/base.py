@@ -4,7 +4,7 @@ The HTTP side knows nothing of the model behind this protocol. Everything that c
 frozen dataclass, so an engine may hand the same object to several tasks.
 
 Flow: `start()` once, then any number of concurrent `generate()` calls, then `close()`. All methods
-run on the event loop's thread except `render_chat`, which the server calls from a worker thread
+run on the event loop's thread except `render_chat` and `text_of`, which the server calls from a worker thread
 (chat templates and tokenisers are slow) and which must therefore be safe to call concurrently.
 """
 
@@ -138,6 +138,10 @@ class Engine(Protocol):
         are already parsed to an object where they are one. Raises PromptError when the template
         refuses the messages.
         """
+        ...
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
         ...
 
     def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:

@@ -42,7 +42,7 @@ _PRINTABLE = frozenset(range(0x20, 0x7F))
 
 def byte_vocabulary() -> Vocabulary:
     """256 single bytes and the end token."""
-    tokens = [bytes([value]) for value in range(256)] + [b"<|end|>"]
+    tokens = [bytes([value]) for value in range(256)] + [b"<|endoftext|>"]
     return Vocabulary(tokens, special_token_ids=[END], stop_token_ids=[END])
 
 
@@ -111,6 +111,9 @@ class ScriptedEngine:
         prompt = "".join(lines) + ("think: " if reasoning else "assistant: ")
         self.prompts.append(prompt)
         return list(prompt.encode("utf-8"))
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        return bytes(token for token in token_ids if token != END).decode("utf-8", errors="replace")
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         if not self._healthy:
@@ -290,5 +293,5 @@ class _Choice:
 
 def _logprob(token: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
     raw = b"" if token == END else bytes([token])
-    text = "<|end|>" if token == END else raw.decode("utf-8", errors="replace")
+    text = "<|endoftext|>" if token == END else raw.decode("utf-8", errors="replace")
     return TokenLogprob(token=text, bytes=raw, logprob=logprob, top=top)

@@ -35,6 +35,7 @@ from server.settings import Settings
 from server.vllm_plugin import step_metrics, version
 from server.vllm_plugin.plugin import SWITCH
 from server.vllm_plugin.step_stats import DIRECTORY_VARIABLE
+from structural_tags.formats import reasoning_switches
 
 if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput
@@ -172,13 +173,17 @@ class VllmEngine:
                 chat_template=self._template,
                 add_generation_prompt=True,
                 tokenize=False,
-                enable_thinking=reasoning,
+                **dict.fromkeys(reasoning_switches(), reasoning),
             )
         except Exception as error:
             # Templates are code: whatever they raise, these messages are not what they take.
             raise PromptError(f"the chat template refuses them: {_sentence(error)}") from error
         with self._encode_lock:  # tokenisers may be borrowed by one thread at a time only
             return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        with self._encode_lock:
+            return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=False))
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         from vllm.inputs.engine import tokens_input

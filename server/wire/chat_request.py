@@ -92,12 +92,29 @@ class NamedToolChoice(Wire):
     function: FunctionName
 
 
+class AllowedTools(Wire):
+    mode: Literal["auto", "required"]
+    tools: Items[NamedToolChoice] = Field(min_length=1)
+
+
+class AllowedToolsChoice(Wire):
+    """Some of the tools; the others stay in the prompt."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: AllowedTools
+
+
 def _choice_branch(value: Any) -> str:
-    return "mode" if isinstance(value, str) else "object"
+    if isinstance(value, str):
+        return "mode"
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return "allowed" if kind == "allowed_tools" else "object"
 
 
 ToolChoice = Annotated[
-    Annotated[Literal["none", "auto", "required"], Tag("mode")] | Annotated[NamedToolChoice, Tag("object")],
+    Annotated[Literal["none", "auto", "required"], Tag("mode")]
+    | Annotated[NamedToolChoice, Tag("object")]
+    | Annotated[AllowedToolsChoice, Tag("allowed")],
     Discriminator(_choice_branch),
 ]
 
@@ -165,6 +182,7 @@ class ChatRequest(Wire):
     top_p: float | None = Field(default=None, ge=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
+    max_reasoning_tokens: int | None = Field(default=None, ge=0, lt=1 << 31)
     stop: Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, BeforeValidator(_stop_list)] = Field(
         default=None, max_length=4
     )
@@ -205,6 +223,14 @@ class ChatRequest(Wire):
     @property
     def token_limit_name(self) -> str:
         return "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
+
+    @property
+    def demands_call(self) -> bool:
+        """Whether the tool choice leaves nothing but calls."""
+        choice = self.tool_choice
+        if isinstance(choice, AllowedToolsChoice):
+            return choice.allowed_tools.mode == "required"
+        return choice == "required" or isinstance(choice, NamedToolChoice)
 
     @property
     def thinking(self) -> bool | None:
@@ -249,6 +275,11 @@ def _check_together(request: ChatRequest) -> None:
     limits = (request.max_tokens, request.max_completion_tokens)
     if None not in limits and limits[0] != limits[1]:
         refuse("max_tokens", "contradicts max_completion_tokens; send one of them")
+    most, limit = request.max_reasoning_tokens, request.token_limit
+    if most is not None and limit is not None and most >= limit:
+        refuse(
+            "max_reasoning_tokens", f"must be less than {request.token_limit_name}, or nothing is left for the answer"
+        )
     if (request.n or 1) > 1 and request.temperature is not None and request.temperature < 1e-5:
         refuse("n", "must be 1 at temperature 0, where all choices would be the same")
     if isinstance(request.response_format, StructuralTagFormat):
@@ -269,6 +300,11 @@ def _check_tools(request: ChatRequest) -> None:
         wanted = request.tool_choice.function.name
         if wanted not in names:
             refuse("tool_choice.function.name", f"no tool is called {wanted[:128]!r}")
+    if isinstance(request.tool_choice, AllowedToolsChoice):
+        for index, allowed in enumerate(request.tool_choice.allowed_tools.tools):
+            if allowed.function.name not in names:
+                place = f"tool_choice.allowed_tools.tools[{index}].function.name"
+                refuse(place, f"no tool is called {allowed.function.name[:128]!r}")
 
 
 def _check_constraint(request: ChatRequest) -> None:
@@ -286,7 +322,7 @@ def _check_constraint(request: ChatRequest) -> None:
         check_structural_tag(first.value, first.param)
     if not isinstance(request.response_format, TextFormat | None):
         refuse(first.param, "is not allowed together with response_format")
-    if request.tool_choice == "required" or isinstance(request.tool_choice, NamedToolChoice):
+    if request.demands_call:
         refuse(first.param, "is not allowed together with a tool_choice that demands a call")
     if first.kind == "grammar" and request.tools and request.tool_choice != "none":
         refuse(first.param, "is not allowed together with tools, whose calls it might spell; set tool_choice to none")

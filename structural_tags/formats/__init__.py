@@ -1,14 +1,97 @@
-"""Model formats by name. To add a family, add a file and list its formats here."""
+"""Model formats by name. To add a family, add a file and list its formats here (docs/FORMATS.md)."""
 
 from __future__ import annotations
 
-from structural_tags.formats.base import CallSyntax, ModelFormat, Reasoning
-from structural_tags.formats.hermes import HERMES, HERMES_THINKING
-from structural_tags.formats.qwen3 import QWEN3
+from structural_tags.formats.base import (
+    Arguments,
+    Calls,
+    CallSyntax,
+    Identifier,
+    Index,
+    Marked,
+    ModelFormat,
+    Name,
+    Reasoning,
+    Signs,
+)
+from structural_tags.formats.cohere import COMMAND_A, COMMAND_R7B
+from structural_tags.formats.deepseek import (
+    DEEPSEEK_R1,
+    DEEPSEEK_V3,
+    DEEPSEEK_V3_1,
+    DEEPSEEK_V3_2,
+    DEEPSEEK_V4,
+    DEEPSEEK_V4_1,
+)
+from structural_tags.formats.ernie import ERNIE_4_5
+from structural_tags.formats.gemma import FUNCTION_GEMMA, GEMMA_4
+from structural_tags.formats.glm import GLM_4_5, GLM_4_7
+from structural_tags.formats.harmony import HARMONY
+from structural_tags.formats.hermes import BIELIK, HERMES, HERMES_THINKING, REKA_EDGE
+from structural_tags.formats.json_lists import (
+    APERTUS,
+    APRIEL_1_5,
+    APRIEL_1_6,
+    FIREFUNCTION_V2,
+    GRANITE_3,
+    HUNYUAN_A13B,
+    JAMBA,
+    NEMOTRON_SUPER,
+    PHI_4_MINI,
+)
+from structural_tags.formats.json_objects import (
+    EXAONE_4,
+    FUNCTIONARY_3_1,
+    GIGACHAT_3,
+    GIGACHAT_3_1,
+    GRANITE_4,
+    INTERNLM_2,
+)
+from structural_tags.formats.kimi_k2 import KIMI_K2, KIMI_K2_THINKING
+from structural_tags.formats.kimi_k3 import KIMI_K3
+from structural_tags.formats.llama import LLAMA_3_JSON, LLAMA_PYTHONIC
+from structural_tags.formats.minimax import MINIMAX_M2
+from structural_tags.formats.mistral import MISTRAL_CALL_ID, MISTRAL_REASONING, MISTRAL_V7, MISTRAL_V11
+from structural_tags.formats.plain import PLAIN, PLAIN_THINKING
+from structural_tags.formats.pythonic import LFM2, LFM2_5, OLMO_3
+from structural_tags.formats.qwen3 import QWEN3, QWQ
+from structural_tags.formats.qwen_xml import MIMO_V2, NEMOTRON_3, QWEN3_5, QWEN3_CODER, STEP_3_5
+from structural_tags.formats.seed_oss import SEED_OSS
+from structural_tags.formats.step import STEP_3
 
-__all__ = ["FORMATS", "CallSyntax", "ModelFormat", "Reasoning", "get_format"]
+__all__ = [
+    "FORMATS",
+    "Arguments",
+    "CallSyntax",
+    "Calls",
+    "Identifier",
+    "Index",
+    "Marked",
+    "ModelFormat",
+    "Name",
+    "Reasoning",
+    "Signs",
+    "get_format",
+    "reasoning_switches",
+]
 
-FORMATS: dict[str, ModelFormat] = {model_format.name: model_format for model_format in (HERMES, HERMES_THINKING, QWEN3)}
+_ALL = (
+    *(HERMES, HERMES_THINKING, BIELIK, REKA_EDGE, QWEN3, QWQ, QWEN3_CODER, QWEN3_5, NEMOTRON_3, STEP_3_5, MIMO_V2),
+    *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
+    *(DEEPSEEK_V3, DEEPSEEK_R1, DEEPSEEK_V3_1, DEEPSEEK_V3_2, DEEPSEEK_V4, DEEPSEEK_V4_1),
+    *(LLAMA_3_JSON, LLAMA_PYTHONIC, LFM2, LFM2_5, OLMO_3, MISTRAL_V7, MISTRAL_V11, MISTRAL_CALL_ID, MISTRAL_REASONING),
+    *(HARMONY, GEMMA_4, FUNCTION_GEMMA, COMMAND_R7B, COMMAND_A, STEP_3, ERNIE_4_5),
+    *(APRIEL_1_5, APRIEL_1_6, APERTUS, JAMBA, HUNYUAN_A13B, PHI_4_MINI, FIREFUNCTION_V2, GRANITE_3, NEMOTRON_SUPER),
+    *(EXAONE_4, GIGACHAT_3, GIGACHAT_3_1, INTERNLM_2, FUNCTIONARY_3_1, GRANITE_4),
+    *(PLAIN, PLAIN_THINKING),
+)
+
+FORMATS: dict[str, ModelFormat] = {model_format.name: model_format for model_format in _ALL}
+
+
+def reasoning_switches() -> frozenset[str]:
+    """The names of all variables by which chat templates turn reasoning on and off."""
+    return frozenset(fmt.reasoning.switch for fmt in FORMATS.values() if fmt.reasoning is not None) - {""}
 
 
 def get_format(name: str) -> ModelFormat:

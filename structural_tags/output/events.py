@@ -18,10 +18,14 @@ class ContentDelta:
 
 @dataclass(frozen=True)
 class CallBegin:
-    """A call of `name` starts. Calls are numbered from 0 and never interleave."""
+    """A call of `name` starts. Calls are numbered from 0 and never interleave.
+
+    `identifier` is the id that the model gave the call, "" in families where it gives none.
+    """
 
     index: int
     name: str
+    identifier: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ Event = ReasoningDelta | ContentDelta | CallBegin | CallArguments | CallEnd
 
 @dataclass(frozen=True)
 class Call:
-    """`arguments` is JSON text, as the model wrote it."""
+    """`arguments` is JSON text: as the model wrote it, or made from what it wrote in a family's own style."""
 
     name: str
     arguments: str
@@ -71,7 +75,7 @@ def fold(events: Iterable[Event]) -> ParsedOutput:
                 reasoning.append(text)
             case ContentDelta(text):
                 content.append(text)
-            case CallBegin(_, name):
+            case CallBegin(_, name, _):
                 names.append(name)
                 arguments.append([])
             case CallArguments(index, text):

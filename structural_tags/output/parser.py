@@ -3,7 +3,10 @@
 The text is a walk through these parts; each is one method that takes the text at hand, reports what is
 certain, and returns what it left for the next part:
 
-    [opening -> pad -> reasoning -> after] -> (text -> header -> arguments -> call end)*
+    [opening -> pad -> reasoning -> after] -> (text -> header -> arguments -> tail -> between calls)*
+
+Families that mark their content (`ModelFormat.answer`) have *borders* instead of free text: there a mark of
+content, a call or the end must follow.
 
 Text that may still turn out to be a marker is held back, and nothing more: `_held` is shorter than the
 longest marker. What has been reported is never taken back, so any way of cutting the text into pieces gives
@@ -11,7 +14,7 @@ the same answer.
 
 A *run* is the text between two calls, or before the first or after the last. White space alone (`BLANKS`) is
 not content where it touches a call, so a run's leading white space waits in `_blank` until something else
-follows; and one `separator` right before a call belongs to the format.
+follows; and one `lead` or `separator` right before a call belongs to the format.
 
 The parser never fails. A header that does not fit the format (no grammar was used, or the text ends inside it)
 is content; once a call's arguments have begun, the call stays, however it goes on.
@@ -22,18 +25,17 @@ characters, so that handing on the rest of a text never copies more than that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from structural_tags.formats.base import BLANKS, ModelFormat
-from structural_tags.output.events import (
-    CallArguments,
-    CallBegin,
-    CallEnd,
-    ContentDelta,
-    Event,
-    ReasoningDelta,
-)
-from structural_tags.output.json_scan import Header, HeaderScanner, ObjectScanner
+from structural_tags.choice import ReasoningMode
+from structural_tags.formats.arguments import Braces, Json
+from structural_tags.formats.base import BLANKS, Calls, CallSyntax, ModelFormat, Reasoning
+from structural_tags.output.arguments import ArgumentReader, reader_of
+from structural_tags.output.arguments.base import mark_ahead, start_of_marker
+from structural_tags.output.collect import Collector
+from structural_tags.output.events import CallBegin, CallEnd, Event
+from structural_tags.output.parts import Alternatives, State
+from structural_tags.tools import Tool
 
 _PIECE = 1024
 
@@ -41,32 +43,69 @@ _PIECE = 1024
 class OutputParser:
     """State of one answer; not shared between threads.
 
-    `tools`: look for calls; without it their text is content. `reasoning`: the answer may begin with a
-    reasoning block (if the prompt opens it, it does).
+    Args:
+        tools: Those that may be called; None: do not look for calls, their text is content. A call of another
+            function is reported too, unless only the names of tools tell calls from text, or beside a `response`.
+        reasoning: The answer may begin with a reasoning block (if the prompt opens it, it does).
+        response: The content follows a response format and may hold any text: calls may stand only where the
+            answer begins, and marked content ends only where the text ends.
 
     Raises:
         ValueError: `reasoning` for a format that has none.
     """
 
-    def __init__(self, fmt: ModelFormat, *, tools: bool, reasoning: bool) -> None:
+    def __init__(
+        self,
+        fmt: ModelFormat,
+        *,
+        tools: Sequence[Tool] | None,
+        reasoning: ReasoningMode,
+        response: bool = False,
+    ) -> None:
         if reasoning and fmt.reasoning is None:
             raise ValueError(f"format {fmt.name!r} has no reasoning")
-        self._call = fmt.call
-        self._tools = tools
-        self._out = _Events()
+        self._fmt = fmt
+        self._calls = fmt.calls if fmt.calls is not None else Calls(())
+        self._find_calls = tools is not None and fmt.calls is not None
+        self._tools = {tool.name: tool for tool in tools or ()}
+        self._response = response
+        firsts = {syntax.first for syntax in self._calls.syntaxes}
+        self._openings = tuple(sorted((self._calls.begin + first for first in firsts), key=len, reverse=True))
+        between = "" if self._calls.is_section else self._calls.separator
+        self._leads = tuple(sorted({self._calls.lead, between} - {""}, key=len, reverse=True))
+        self._held_back = (*(lead + text for lead in self._leads for text in self._openings), *self._openings)
+        self._out = Collector()
         self._held = ""
         self._finished = False
-        self._calls = 0
-        self._header = HeaderScanner(fmt.call.middle)
-        self._arguments = ObjectScanner()
+        self._number = 0
+        self._opening = ""
+        self._header = Alternatives([()])
+        self._tail = Alternatives([()])
+        self._syntaxes: list[CallSyntax] = []
+        """The ways to write a call that fit the text so far."""
+        self._reader: ArgumentReader | None = None
         self._blank: list[str] | None = None
         self._gap = ""
+        self._inside_end = ""
+        self._inside_empty = True
+        self._block = fmt.reasoning if reasoning else None
+        self._after = ""
         self._part: Callable[[str], str] = self._read_text
+        self._start(fmt.reasoning, reasoning)
+
+    def _start(self, block: Reasoning | None, reasoning: ReasoningMode) -> None:
         self._start_run()
-        if reasoning and fmt.reasoning is not None:
-            self._block = fmt.reasoning
-            self._after = fmt.reasoning.after
-            self._part = self._read_reasoning if fmt.reasoning.in_prompt else self._read_opening
+        if self._fmt.answer_in_prompt and not reasoning:
+            assert self._fmt.answer is not None
+            self._open_content(self._fmt.answer.begin)
+        if block is None:
+            return
+        if reasoning:
+            self._after = block.after
+            self._part = self._read_reasoning if block.in_prompt else self._read_opening
+        elif block.off:
+            self._after = block.off
+            self._part = self._read_after
 
     def feed(self, text: str) -> list[Event]:
         """What is certain after `text`; neighbouring events of one kind are joined."""
@@ -86,8 +125,14 @@ class OutputParser:
             self._advance(self._refuse())
         if self._part in (self._read_pad, self._read_reasoning):
             self._out.reasoning(self._held)
-        elif self._part != self._read_call_end:
-            if self._blank is not None and (self._held or not self._calls):
+        elif self._part == self._read_arguments:
+            assert self._reader is not None
+            self._out.arguments(self._number, self._reader.finish())
+        elif self._part == self._read_inside:
+            whole = self._response and self._held == self._inside_end + self._fmt.close
+            self._out.content("" if whole else self._held)
+        elif self._part not in (self._read_tail, self._read_between_calls):
+            if self._blank is not None and (self._held or not self._number):
                 self._out.content("".join(self._blank))
             self._out.content(self._held)
         self._held = ""
@@ -107,16 +152,18 @@ class OutputParser:
 
     def _read_opening(self, text: str) -> str:
         """Where the block may begin; anything else is the answer already."""
+        assert self._block is not None
         begin = self._block.begin
         if text.startswith(begin):
             self._part = self._read_pad
             return text[len(begin) :]
         if begin.startswith(text):
             return self._hold(text)
-        self._part = self._read_text
+        self._start_run()
         return text
 
     def _read_pad(self, text: str) -> str:
+        assert self._block is not None
         pad = self._block.pad
         if pad.startswith(text) and text != pad:
             return self._hold(text)
@@ -125,12 +172,14 @@ class OutputParser:
 
     def _read_reasoning(self, text: str) -> str:
         block = self._block
+        assert block is not None
         at = text.find(block.end)
         if at >= 0:
             self._out.reasoning(text[:at].removesuffix(block.pad))
+            self._after = block.after
             self._part = self._read_after
             return text[at + len(block.end) :]
-        at = _start_of_marker(text, (block.pad + block.end, block.end))
+        at = start_of_marker(text, (block.pad + block.end, block.end))
         self._out.reasoning(text[:at])
         return self._hold(text[at:])
 
@@ -141,126 +190,210 @@ class OutputParser:
             n += 1
         self._after = self._after[n:]
         if n < len(text) or not self._after:
-            self._part = self._read_text
+            self._start_run()
         return text[n:]
+
+    # Marked content.
+
+    def _read_border(self, text: str) -> str:
+        """Between marked parts. What is no mark is content up to the end of the text."""
+        fmt = self._fmt
+        marks: dict[str, Callable[[str], None]] = dict.fromkeys((fmt.close, *fmt.stops), self._skip)
+        if self._block is not None and not self._block.in_prompt:
+            marks[self._block.begin] = self._open_reasoning
+        for marked in (fmt.answer, fmt.preamble):
+            if marked is not None:
+                marks[marked.begin] = self._open_content
+        marks |= dict.fromkeys(self._open_texts(), self._open_call)
+        ahead = mark_ahead(text, tuple(marks), BLANKS)
+        if ahead is not None:
+            mark, at = ahead
+            if not mark:
+                return self._hold(text[at:])
+            marks[mark](mark)
+            return text[at + len(mark) :]
+        self._blank = None
+        self._part = self._read_text
+        return text.lstrip(BLANKS)
+
+    def _open_texts(self) -> tuple[str, ...]:
+        return self._openings if self._find_calls else ()
+
+    def _open_content(self, mark: str) -> None:
+        fmt = self._fmt
+        marked = fmt.answer if fmt.answer is not None and mark == fmt.answer.begin else fmt.preamble
+        assert marked is not None
+        self._inside_end = marked.end
+        self._inside_empty = True
+        self._part = self._read_inside
+
+    def _open_reasoning(self, _: str) -> None:
+        self._part = self._read_pad
+
+    def _skip(self, _: str) -> None:
+        """A mark without a meaning of its own."""
+
+    def _read_inside(self, text: str) -> str:
+        end = self._inside_end
+        if not end:
+            self._out.content(text)
+            return ""
+        if self._response:
+            return self._read_inside_to_the_end(text, end + self._fmt.close)
+        at = text.find(end)
+        if at >= 0:
+            self._out.content(text[:at])
+            self._part = self._read_border
+            return text[at + len(end) :]
+        at = start_of_marker(text, (end,))
+        self._out.content(text[:at])
+        return self._hold(text[at:])
+
+    def _read_inside_to_the_end(self, text: str, end: str) -> str:
+        """Content in which the mark may occur: only the last one ends it. Or there is none, and calls follow."""
+        at = max(0, len(text) - len(end))
+        while not end.startswith(text[at:]):
+            at += 1
+        if self._inside_empty and self._fmt.answer_and_calls:
+            calls = [self._inside_end + opening for opening in self._open_texts()]
+            if any(text.startswith(call) for call in calls):
+                self._part = self._read_border
+                return text[len(self._inside_end) :]
+            if any(call.startswith(text) for call in calls):
+                return self._hold(text)
+        self._inside_empty = False
+        self._out.content(text[:at])
+        return self._hold(text[at:])
 
     # A run, and the calls between runs.
 
     def _start_run(self) -> None:
+        if self._fmt.answer is not None:
+            self._part = self._read_border
+            return
         self._part = self._read_text
-        self._blank = [] if self._tools else None
+        self._blank = [] if self._find_calls else None
 
     def _read_text(self, text: str) -> str:
-        if not self._tools:
+        if not self._find_calls or self._fmt.answer is not None:
             self._out.content(text)
             return ""
-        begin, separator = self._call.begin, self._call.separator
         if self._blank is not None:
             bare = text.lstrip(BLANKS)
             self._blank.append(text[: len(text) - len(bare)])
             text = bare
-        at = text.find(begin)
-        certain = at if at >= 0 else _start_of_marker(text, (separator + begin, begin))
+        at, opening = self._next_opening(text)
+        gap = next((lead for lead in self._leads if text[:at].endswith(lead)), "") if opening else ""
+        certain = at - len(gap) if opening else start_of_marker(text, self._held_back)
         if certain > 0 and self._blank is not None:
             self._out.content("".join(self._blank))
             self._blank = None
-        if at < 0:
+        if certain > 0 and self._response:
+            self._find_calls = False
+            return text
+        if not opening:
             self._out.content(text[:certain])
             return self._hold(text[certain:])
-        before = text[:at]
-        self._gap = separator if before.endswith(separator) else ""
-        self._out.content(before.removesuffix(self._gap))
-        self._header = HeaderScanner(self._call.middle)
+        self._gap = gap
+        self._out.content(text[:certain])
+        self._open_call(opening)
+        return text[at + len(opening) :]
+
+    def _next_opening(self, text: str) -> tuple[int, str]:
+        """The first opening in `text`, the longest of those that begin there; "" if there is none."""
+        best, opening = len(text), ""
+        for candidate in self._openings:
+            at = text.find(candidate)
+            if 0 <= at < best:
+                best, opening = at, candidate
+        return best, opening
+
+    def _open_call(self, opening: str) -> None:
+        """`opening` is the text up to the first slot of the call."""
+        calls = self._calls
+        self._opening = opening
+        starts = (calls.begin, calls.separator)
+        self._syntaxes = [each for each in calls.syntaxes if opening in (start + each.first for start in starts)]
+        heads = [each.head[1:] if each.first else each.head for each in self._syntaxes]
+        braced = isinstance(self._syntaxes[0].arguments, Json | Braces)
+        self._header = Alternatives(heads, then="{" if braced else "")
         self._part = self._read_header
-        return text[at + len(begin) :]
 
     def _read_header(self, text: str) -> str:
-        rest = text[self._header.scan(text) :]
-        if self._header.state is Header.REFUSED:
+        rest = text[self._header.read(text) :]
+        header = self._header
+        if header.state is State.REFUSED or (header.name and not self._may_call(header.name)):
             return self._refuse() + rest
-        if self._header.state is Header.COMPLETE:
-            self._blank = None
-            self._out.add(CallBegin(self._calls, self._header.name))
-            self._arguments = ObjectScanner()
-            self._part = self._read_arguments
-            return "{" + rest
+        if header.state is State.COMPLETE:
+            self._begin_arguments()
         return rest
+
+    def _may_call(self, name: str) -> bool:
+        return name in self._tools or (bool(self._calls.trigger) and not self._response)
+
+    def _begin_arguments(self) -> None:
+        header = self._header
+        self._syntaxes = [self._syntaxes[number] for number in header.chosen]
+        syntax = self._syntaxes[0]
+        identifier = header.identifier
+        if self._fmt.id_template and header.index:
+            identifier = self._fmt.id_template.format(name=header.name, index=header.index)
+        self._blank = None
+        self._out.add(CallBegin(self._number, header.name, identifier))
+        tool = self._tools.get(header.name)
+        end = syntax.tail[0] if syntax.tail and isinstance(syntax.tail[0], str) else ""
+        schema = True if tool is None else tool.parameters
+        self._reader = reader_of(syntax.arguments, end, schema, strict=tool is not None and tool.strict)
+        self._part = self._read_arguments
 
     def _refuse(self) -> str:
         """This was no call: its first marker is content, and what came after it is read again as text."""
-        self._out.content("".join(self._blank or ()) + self._gap + self._call.begin)
+        self._out.content("".join(self._blank or ()) + self._gap + self._opening)
         self._blank = None
+        self._gap = ""
         self._part = self._read_text
         return self._header.text
 
     def _read_arguments(self, text: str) -> str:
-        end = self._arguments.scan(text)
-        if end is None:
-            self._out.arguments(self._calls, text)
+        assert self._reader is not None
+        written, rest = self._reader.read(text)
+        self._out.arguments(self._number, written)
+        if rest is None:
             return ""
-        self._out.arguments(self._calls, text[:end])
-        self._part = self._read_call_end
-        return text[end:]
+        self._tail = Alternatives([syntax.tail for syntax in self._syntaxes])
+        self._part = self._read_tail
+        return rest if self._tail.state is State.OPEN else self._end_call(rest)
 
-    def _read_call_end(self, text: str) -> str:
-        end = self._call.end
-        if end.startswith(text) and text != end:
-            return self._hold(text)
-        if text.startswith(end):
-            self._out.add(CallEnd(self._calls))
-        self._calls += 1
+    def _read_tail(self, text: str) -> str:
+        rest = text[self._tail.read(text) :]
+        if self._tail.state is State.OPEN:
+            return rest
+        return self._end_call(rest)
+
+    def _end_call(self, rest: str) -> str:
+        whole = self._tail.state is State.COMPLETE
+        if whole:
+            self._out.add(CallEnd(self._number))
+        self._number += 1
         self._start_run()
-        return text.removeprefix(end)
+        if self._calls.is_section and whole:
+            self._part = self._read_between_calls
+        return rest if whole else self._tail.text + rest
 
-
-def _start_of_marker(text: str, markers: tuple[str, ...]) -> int:
-    """Where the earliest suffix of `text` starts that is the beginning of a marker; its length if there is none.
-
-    Cost: bounded by the markers' lengths, however long `text` is.
-    """
-    longest = max(len(marker) for marker in markers)
-    for at in range(max(0, len(text) - longest + 1), len(text)):
-        if any(marker.startswith(text[at:]) for marker in markers):
-            return at
-    return len(text)
-
-
-class _Events:
-    """Collects events and joins neighbours of one kind, so that a caller sends few deltas."""
-
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-        self._pieces: list[str] = []
-        self._make: Callable[[str], Event] | None = None
-        self._kind: object = None
-
-    def reasoning(self, text: str) -> None:
-        self._text(text, "reasoning", ReasoningDelta)
-
-    def content(self, text: str) -> None:
-        self._text(text, "content", ContentDelta)
-
-    def arguments(self, index: int, text: str) -> None:
-        self._text(text, index, lambda joined: CallArguments(index, joined))
-
-    def add(self, event: Event) -> None:
-        self._close()
-        self._events.append(event)
-
-    def take(self) -> list[Event]:
-        self._close()
-        events, self._events = self._events, []
-        return events
-
-    def _text(self, text: str, kind: object, make: Callable[[str], Event]) -> None:
-        if not text:
-            return
-        if kind != self._kind:
-            self._close()
-            self._kind, self._make = kind, make
-        self._pieces.append(text)
-
-    def _close(self) -> None:
-        if self._make is not None:
-            self._events.append(self._make("".join(self._pieces)))
-        self._pieces, self._make, self._kind = [], None, None
+    def _read_between_calls(self, text: str) -> str:
+        """In a section: its end, or the next call; anything else ends it as well."""
+        calls = self._calls
+        nexts = tuple(calls.separator + syntax.first for syntax in calls.syntaxes)
+        ahead = mark_ahead(text, (calls.end, *nexts), BLANKS)
+        if ahead is None:
+            self._start_run()
+            return text.lstrip(BLANKS)
+        mark, at = ahead
+        if not mark:
+            return self._hold(text[at:])
+        if mark == calls.end:
+            self._start_run()
+        else:
+            self._gap = ""
+            self._open_call(mark)
+        return text[at + len(mark) :]

@@ -156,3 +156,52 @@ def test_token_budget_beside_limited_text_is_refused() -> None:
         matcher.set_token_budget(9)
 
     assert isinstance(caught.value, UnsupportedSchemaError)
+
+
+@pytest.mark.parametrize(
+    ("style", "before", "close"),
+    [
+        ("qwen_xml", "<parameter=a>", "</parameter>"),
+        ("glm_xml", "<arg_key>a</arg_key><arg_value>", "</arg_value>"),
+        ("deepseek_xml", '<\uff5cDSML\uff5cparameter name="a" string="true">', "</\uff5cDSML\uff5cparameter>"),
+        ("gemma", '{a:<|"|>', '<|"|>'),
+    ],
+)
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_raw_string_cannot_close_before_it_is_long_enough(style: str, before: str, close: str, least: int) -> None:
+    """Not even where the closing mark would be too short a text: what follows it could not be reached."""
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", close.encode(), ("x" + close).encode()]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": least}}, "required": ["a"]}
+    node = {"type": "json_schema", "style": style, "json_schema": {**schema, "additionalProperties": False}}
+    grammar = compiler.compile_structural_tag({"type": "structural_tag", "format": node})
+
+    for length in range(5):
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes((before + "x" * length).encode())
+        row = allocate_bitmask(1, matcher.vocab_size)
+        matcher.fill_bitmask(row[0])
+        allowed = [bool(row[0, token // 32] >> (token % 32) & 1) for token in (257, 258)]
+        assert allowed == [length >= least, length + 1 >= least]
+        assert matcher.accept_bytes(close.encode()[:-1])
+        assert matcher.accept_bytes(close.encode()[-1:]) == (length >= least)
+        assert matcher.fill_bitmask(row[0])
+        assert row.any()
+
+
+@pytest.mark.parametrize("least", [1, 2, 300])
+def test_raw_string_cannot_close_with_a_special_token_before_it_is_long_enough(least: int) -> None:
+    close = "</parameter>"
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>", close.encode()]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256, 257], stop_token_ids=[256]))
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": least}}, "required": ["a"]}
+    node = {"type": "json_schema", "style": "qwen_xml", "json_schema": {**schema, "additionalProperties": False}}
+    grammar = compiler.compile_structural_tag({"type": "structural_tag", "format": node})
+
+    for length in (0, least - 1, least, least + 1):
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(b"<parameter=a>" + b"x" * length)
+        row = allocate_bitmask(1, matcher.vocab_size)
+        matcher.fill_bitmask(row[0])
+        assert bool(row[0, 257 // 32] >> (257 % 32) & 1) == (length >= least)
+        assert matcher.accept_token(257) == (length >= least)

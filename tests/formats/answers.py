@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
@@ -23,10 +24,11 @@ from structural_tags.output import (
 
 _QWEN3 = get_format("qwen3")
 assert _QWEN3.reasoning is not None
+assert _QWEN3.calls is not None
 WIDE = dataclasses.replace(
     _QWEN3,
     name="wide",
-    call=dataclasses.replace(_QWEN3.call, separator="\n\n"),
+    calls=dataclasses.replace(_QWEN3.calls, separator="\n\n", lead="\n\n"),
     reasoning=dataclasses.replace(_QWEN3.reasoning, pad="\n-\n", after="\n \n"),
 )
 """A made-up format whose layout is longer than one character everywhere."""
@@ -104,16 +106,21 @@ def parse_pieces(pieces: list[str], fmt: ModelFormat, *, tools: bool = True, rea
 
 def events_of(pieces: list[str], fmt: ModelFormat, *, tools: bool = True, reasoning: bool = False) -> list[Event]:
     """The events of `pieces`, with neighbours of one kind joined."""
-    parser = OutputParser(fmt, tools=tools, reasoning=reasoning)
-    joined: list[Event] = []
-    for event in [event for piece in pieces for event in parser.feed(piece)] + parser.finish():
-        match joined[-1] if joined else None, event:
+    parser = OutputParser(fmt, tools=() if tools else None, reasoning=reasoning)
+    return joined([event for piece in pieces for event in parser.feed(piece)] + parser.finish())
+
+
+def joined(events: Iterable[Event]) -> list[Event]:
+    """The events with neighbours of one kind joined."""
+    made: list[Event] = []
+    for event in events:
+        match made[-1] if made else None, event:
             case ContentDelta(before), ContentDelta(text):
-                joined[-1] = ContentDelta(before + text)
+                made[-1] = ContentDelta(before + text)
             case ReasoningDelta(before), ReasoningDelta(text):
-                joined[-1] = ReasoningDelta(before + text)
+                made[-1] = ReasoningDelta(before + text)
             case CallArguments(index, before), CallArguments(_, text):
-                joined[-1] = CallArguments(index, before + text)
+                made[-1] = CallArguments(index, before + text)
             case _:
-                joined.append(event)
-    return joined
+                made.append(event)
+    return made

@@ -1,112 +1,131 @@
-"""The registry, what a format must satisfy, and that each format is what the models' own templates write."""
+"""The registry, what a description must satisfy, and telling a model's format from its chat template."""
 
 from __future__ import annotations
 
-import gzip
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from structural_tags.formats import FORMATS, CallSyntax, ModelFormat, get_format
-from structural_tags.output import Call, ParsedOutput, render
-from tests.formats.chat_template import render_template
-
-ANSWERS = [
-    ParsedOutput(content="Hello"),
-    ParsedOutput(content="Hello", calls=(Call("f", '{"a": "é"}'),)),
-    ParsedOutput(calls=(Call("f", "{}"), Call("g", '{"b": [1, 2]}'))),
-    ParsedOutput(content="Two", calls=(Call("f", "{}"), Call("g", "{}"))),
-]
+from structural_tags.formats import FORMATS, Arguments, Calls, CallSyntax, Identifier, Index, ModelFormat, get_format
+from structural_tags.formats.arguments import GLM, JSON, PYTHONIC
+from structural_tags.formats.base import BARE, QUOTED_NAME, Part
+from structural_tags.formats.recognise import recognise
+from tests.formats.families import FAMILIES
+from tests.formats.templates import stored_templates
 
 
 def test_get_format_of_unknown_name_lists_the_known() -> None:
-    with pytest.raises(ValueError, match=r"unknown model format 'x'; known: hermes, hermes_thinking, qwen3$"):
+    with pytest.raises(ValueError, match=r"unknown model format 'x'; known: apertus, .*, hermes, .*step_3_5$"):
         get_format("x")
 
 
 @pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS)
-def test_format_names_its_source(fmt: ModelFormat) -> None:
+def test_format_names_its_sources(fmt: ModelFormat) -> None:
     assert get_format(fmt.name) is fmt
-    assert fmt.source
+    assert all(fmt.sources)
 
 
 @pytest.mark.parametrize(
-    ("begin", "middle", "end", "message"),
+    ("parts", "message"),
     [
-        ("<c>", '", "arguments": ', "</c>", "quotation marks"),
-        ('<c>"', ", ", "</c>", "quotation marks"),
-        ('\n<c>"', '": ', "</c>", "white space"),
-        ('<c>"', '": ', "", "end marker"),
+        (("<c>", QUOTED_NAME, ": ", Arguments(JSON)), "quotation marks"),
+        (('<c>"', QUOTED_NAME, ": ", Arguments(JSON)), "quotation marks"),
+        (("<c>", BARE, "args", Arguments(JSON)), "more of it"),
+        (("<c>", Arguments(JSON), BARE), "one name, and then its arguments"),
+        (("<c>", BARE), "one name, and then its arguments"),
+        (("<c>", BARE, ":", BARE, Arguments(JSON)), "one name, and then its arguments"),
+        (("<c>", BARE, ":", Index(), Arguments(JSON)), "needs a text after it"),
+        (("<c>", BARE, ":", Identifier(9), Arguments(JSON)), "needs a text after it"),
+        (("<c>", BARE, "", Arguments(JSON)), "is empty"),
+        (("<c>", BARE, "\n", Arguments(GLM)), "need a text after them"),
+        (("<c>", BARE, "(", Arguments(PYTHONIC)), "need a text after them"),
+        (("<c>", BARE, "\n", Arguments(GLM), "\n</c>"), "must not begin with white space"),
     ],
 )
-def test_call_syntax_that_cannot_be_parsed_back_is_refused(begin: str, middle: str, end: str, message: str) -> None:
+def test_call_that_cannot_be_parsed_back_is_refused(parts: tuple[Part, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        CallSyntax(begin=begin, middle=middle, end=end)
+        CallSyntax(*parts)
 
 
-def test_format_whose_calls_do_not_begin_with_the_trigger_is_refused() -> None:
-    call = get_format("hermes").call
-
-    with pytest.raises(ValueError, match="'x': a call must begin with the trigger"):
-        ModelFormat(name="x", call=call, trigger="<call>", reasoning=None, source="none")
+def test_identifier_of_few_letters_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least five"):
+        Identifier(4)
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=["text", "text_call", "calls", "text_calls"])
-def test_hermes_is_what_the_qwen2_5_template_writes(shared: Path, answer: ParsedOutput) -> None:
-    template = _stored_template(shared, "Qwen-Qwen2.5-7B-Instruct")
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [
+        (Calls((CallSyntax("<c>", BARE, ":", Arguments(JSON)),), trigger="<call>"), "must begin with the trigger"),
+        (Calls((CallSyntax(BARE, "(", Arguments(PYTHONIC), ")"),)), "must begin with a mark"),
+        (Calls((CallSyntax("\n<c>", BARE, ":", Arguments(JSON)),), trigger="\n<c>"), "no white space"),
+    ],
+)
+def test_format_whose_calls_cannot_be_told_from_text_is_refused(calls: Calls, message: str) -> None:
+    with pytest.raises(ValueError, match=f"'x': .*{message}"):
+        ModelFormat(name="x", calls=calls, sources=("made up",))
 
-    assert _assistant_turn(template, answer) == render(answer, get_format("hermes"))
+
+def test_format_without_sources_is_refused() -> None:
+    with pytest.raises(ValueError, match="'x' names no source"):
+        ModelFormat(name="x", sources=())
 
 
-def test_hermes_is_what_the_hermes_2_pro_template_writes(shared: Path) -> None:
-    template = _stored_template(shared, "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use")
-    answer = ParsedOutput(calls=(Call("f", "{}"), Call("g", '{"b": [1, 2]}')))
+RECOGNISED = {name: family.format for name, family in FAMILIES.items()} | {
+    "ikawrakow/ik_llama.cpp:GigaChat3-10B-A1.8B": "gigachat_3",
+    "ikawrakow/ik_llama.cpp:LFM2-8B-A1B": "lfm2",
+    "ikawrakow/ik_llama.cpp:LFM2.5-Instruct": "lfm2",
+    "ikawrakow/ik_llama.cpp:deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_r1",
+    "ikawrakow/ik_llama.cpp:llama-cpp-deepseek-r1": "deepseek_r1",
+    "ikawrakow/ik_llama.cpp:ibm-granite-granite-3.3-2B-Instruct": "granite_3",
+    "ggml-org/llama.cpp:deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_r1",
+    "ggml-org/llama.cpp:llama-cpp-deepseek-r1": "deepseek_r1",
+    "ggml-org/llama.cpp:fireworks-ai-llama-3-firefunction-v2": "firefunction_v2",
+    "lenml:deepseek_v3": "deepseek_v3",
+}
+"""Templates and the formats they are told to be; beside `FAMILIES` those that print no calls, or not as models do."""
+WITHOUT_TOOLS = {
+    "ikawrakow/ik_llama.cpp:HuggingFaceTB-SmolLM3-3B": "plain_thinking",
+    "ikawrakow/ik_llama.cpp:google-gemma-2-2b-it": "plain",
+    "ikawrakow/ik_llama.cpp:llama-cpp-rwkv-world": "plain",
+    "ikawrakow/ik_llama.cpp:microsoft-Phi-3.5-mini-instruct": "plain",
+    "lenml:gemma3": "plain",
+    "lenml:llama3_1": "plain",
+}
+NOT_DESCRIBED = (
+    "ikawrakow/ik_llama.cpp:CohereForAI-c4ai-command-r-plus-tool_use",
+    "ikawrakow/ik_llama.cpp:MiroThinker",
+    "ikawrakow/ik_llama.cpp:meetkai-functionary-medium-v3.2",
+)
+"""Their calls are of a kind that no format describes: they are told to be nothing."""
 
-    assert _assistant_turn(template, answer, tools=[]) == render(answer, get_format("hermes"))
+
+def test_every_stored_template_is_told(shared: Path) -> None:
+    told = {name: recognise(template) for name, template in stored_templates(shared).items()}
+
+    assert {name: fmt.name if fmt else None for name, fmt in told.items()} == {
+        **RECOGNISED,
+        **WITHOUT_TOOLS,
+        **dict.fromkeys(NOT_DESCRIBED),
+    }
 
 
-@pytest.mark.parametrize("answer", ANSWERS, ids=["text", "text_call", "calls", "text_calls"])
-def test_qwen3_is_what_the_qwen3_template_writes(shared: Path, answer: ParsedOutput) -> None:
-    config = json.loads((shared / "tokenizers" / "qwen3" / "tokenizer_config.json").read_text("utf-8"))
-    thought = ParsedOutput("Think. Twice.", answer.content, answer.calls)
+def test_formats_without_tools_are_those_that_have_no_calls() -> None:
+    assert Counter(fmt.name for fmt in FORMATS.values() if fmt.calls is None) == Counter(set(WITHOUT_TOOLS.values()))
 
-    written = _assistant_turn(config["chat_template"], thought)
 
-    assert written == render(thought, get_format("qwen3"))
+def test_vocabulary_decides_where_the_template_shows_no_calls(shared: Path) -> None:
+    template = stored_templates(shared)["ikawrakow/ik_llama.cpp:LFM2.5-Instruct"]
+
+    assert recognise(template, tokens={"<|tool_call_start|>"}) is get_format("lfm2")
+    assert recognise(template, tokens={"<|other|>"}) is None
 
 
 def test_qwen3_markers_are_tokens_that_match_through_their_text(shared: Path) -> None:
     config = json.loads((shared / "tokenizers" / "qwen3" / "tokenizer_config.json").read_text("utf-8"))
     special = {token["content"]: token["special"] for token in config["added_tokens_decoder"].values()}
+    markers = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
-    assert {marker: special[marker] for marker in ("<tool_call>", "</tool_call>", "<think>", "</think>")} == {
-        "<tool_call>": False,
-        "</tool_call>": False,
-        "<think>": False,
-        "</think>": False,
-    }
-
-
-def _stored_template(shared: Path, name: str) -> str:
-    with gzip.open(shared / "data" / "chat_templates.dev.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            stored = json.loads(line)
-            if stored["id"].endswith(":" + name):
-                return str(stored["text"])
-    raise LookupError(name)
-
-
-def _assistant_turn(template: str, answer: ParsedOutput, tools: list[object] | None = None) -> str:
-    """What `template` writes between the assistant's header and the end of the turn."""
-    message: dict[str, object] = {"role": "assistant", "content": answer.content}
-    if answer.reasoning:
-        message["reasoning_content"] = answer.reasoning
-    if answer.calls:
-        message["tool_calls"] = [
-            {"type": "function", "function": {"name": call.name, "arguments": json.loads(call.arguments)}}
-            for call in answer.calls
-        ]
-    written = render_template(template, [{"role": "user", "content": "?"}, message], tools=tools)
-    _, _, turn = written.rpartition("<|im_start|>assistant\n")
-    return turn.partition("<|im_end|>")[0]
+    assert {marker: special[marker] for marker in markers} == dict.fromkeys(markers, False)
+    assert recognise(config["chat_template"]) is get_format("qwen3")

@@ -18,6 +18,7 @@ from structural_tags.output import (
     ParsedOutput,
     ReasoningDelta,
 )
+from structural_tags.tools import Tool
 from tests.formats.answers import events_of, parse_pieces
 
 HERMES = get_format("hermes")
@@ -152,7 +153,7 @@ def test_arguments_may_hold_braces_escapes_and_markers_in_strings() -> None:
 
 
 def test_every_character_of_arguments_is_reported_at_once() -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
     arguments = '{"a": "x}\\"y", "b": {"c": [1]}}'
 
     assert parser.feed('<tool_call>\n{"name": "f", "arguments": ') == []
@@ -166,20 +167,20 @@ def test_every_character_of_arguments_is_reported_at_once() -> None:
     [("Hello", "Hello"), ("Hello\n", "Hello"), ("a < b", "a < b"), ("a <tool_cal", "a "), ("a\n<tool_call>\n{", "a")],
 )
 def test_content_is_held_back_only_where_a_call_may_begin(text: str, reported: str) -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
 
     assert parser.feed(text) == [ContentDelta(reported)]
 
 
 @pytest.mark.parametrize(("text", "reported"), [("hm", "hm"), ("hm\n", "hm"), ("hm</b", "hm</b"), ("hm</t", "hm")])
 def test_reasoning_is_held_back_only_where_its_end_may_begin(text: str, reported: str) -> None:
-    parser = OutputParser(QWEN3, tools=True, reasoning=True)
+    parser = OutputParser(QWEN3, tools=(), reasoning=True)
 
     assert parser.feed("<think>\n" + text) == [ReasoningDelta(reported)]
 
 
 def test_feed_after_finish_is_an_error() -> None:
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    parser = OutputParser(HERMES, tools=(), reasoning=False)
     parser.finish()
 
     with pytest.raises(RuntimeError, match="feed after finish"):
@@ -188,7 +189,7 @@ def test_feed_after_finish_is_an_error() -> None:
 
 def test_reasoning_for_a_format_without_it_is_an_error() -> None:
     with pytest.raises(ValueError, match="'hermes' has no reasoning"):
-        OutputParser(HERMES, tools=True, reasoning=True)
+        OutputParser(HERMES, tools=(), reasoning=True)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,40 @@ def test_work_grows_with_the_text_and_not_faster(unit: str, piece: int) -> None:
     assert large < 4.5 * small
 
 
-def _calls_made(text: str, piece: int) -> int:
+_STYLED = {
+    "qwen3_coder": ("<tool_call>\n<function=f>\n<parameter=a>\n", "</para", '{"x": "</parameter>", ', "<"),
+    "glm_4_7": ("<tool_call>f<arg_key>a</arg_key><arg_value>", "</arg", "5", "\n"),
+    "deepseek_v4": (
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="b" string="false">',
+        "</｜DSML",
+    ),
+    "gemma_4": ('<|tool_call>call:f{a:<|"|>', "<|", "x,", "{"),
+    "lfm2": ('<|tool_call_start|>[f(a="', "\\n", "x", "[", ")]"),
+    "llama_pythonic": ("", "[", "[f", "[f(", "x"),
+    "harmony": ("<|channel|>final<|message|>", "<|channel|>", "x"),
+    "kimi_k2": ("", " ", "\n<|tool_call", "x"),
+    "deepseek_v3_1": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+        " ",
+        "\n",
+        "<｜tool",
+    ),
+    "command_r7b": ("", " ", "\n", "<|START"),
+    "command_a": ("<|START_TEXT|>", "<|END_TEX", "x"),
+    "kimi_k3": ("<|open|>response<|sep|>", "<|close|>resp", "x"),
+}
+
+
+@pytest.mark.parametrize(("name", "unit"), [(name, unit) for name, units in _STYLED.items() for unit in units[1:]])
+@pytest.mark.parametrize("piece", [1, 5000])
+def test_work_grows_with_the_text_and_not_faster_in_other_styles(name: str, unit: str, piece: int) -> None:
+    begin = _STYLED[name][0]
+    made = [_calls_made(begin + unit * (size // len(unit)), piece, name) for size in (1500, 6000)]
+
+    assert made[1] < 4.6 * made[0]
+
+
+def _calls_made(text: str, piece: int, name: str = "hermes") -> int:
     """Function calls, of Python and C, that parsing `text` in pieces makes."""
     made = 0
 
@@ -211,7 +245,8 @@ def _calls_made(text: str, piece: int) -> int:
         nonlocal made
         made += event in ("call", "c_call")
 
-    parser = OutputParser(HERMES, tools=True, reasoning=False)
+    tools = (Tool("f", {"properties": {"a": {"type": "string"}, "b": {"type": "array"}}}),)
+    parser = OutputParser(get_format(name), tools=tools, reasoning=False)
     sys.setprofile(count)
     try:
         for start in range(0, len(text), piece):

@@ -18,14 +18,17 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 BAR = "\uff5c"
 FLAT = {
     "qwen_xml": ("<parameter=", ">", "</parameter>"),
+    "qwen_padded_xml": ("<parameter=", ">\n", "\n</parameter>"),
+    "step_xml": ('<steptml:parameter name="', '">', "</steptml:parameter>"),
     "minimax_xml": ('<parameter name="', '">', "</parameter>"),
     "glm_xml": ("<arg_key>", "</arg_key><arg_value>", "</arg_value>"),
 }
 """Before a key, between it and its value, after that; no label tells strings from other values."""
 DEEPSEEK = {"deepseek_xml": f"{BAR}DSML{BAR}", "deepseek_v4_1_xml": f"{BAR}DSML{BAR} "}
 M3 = "]<]minimax[>["
-QUOTE = '<|"|>'
-STYLES = (*FLAT, *DEEPSEEK, "kimi_k3_xml", "cohere_xml", "minimax_m3_xml", "gemma")
+GEMMA = {"gemma": '<|"|>', "function_gemma": "<escape>"}
+"""The marks around strings."""
+STYLES = (*FLAT, *DEEPSEEK, "kimi_k3_xml", "cohere_xml", "minimax_m3_xml", "pythonic", *GEMMA)
 
 MOST_READINGS = 200
 
@@ -40,8 +43,10 @@ class Written:
 
 def writings(style: str, value: dict[str, Json], rng: random.Random) -> Iterator[Written]:
     """Ways to write an object: with its arrays and objects under each label that the style has for them."""
-    if style == "gemma":
-        yield Written(_gemma(value, rng), (value,))
+    if style in GEMMA:
+        yield Written(_gemma(GEMMA[style], value, rng), (value,))
+    elif style == "pythonic":
+        yield Written(_space_after_commas(_keywords(value), rng), (value,))
     elif style in FLAT:
         yield _flat(style, value, rng)
     elif style == "minimax_m3_xml":
@@ -161,11 +166,32 @@ def _m3_objects(value: dict[str, Json]) -> Iterator[dict[str, Json]]:
         yield dict(zip(value, each, strict=True))
 
 
-def _gemma(value: Json, rng: random.Random) -> str:
+def _gemma(quote: str, value: Json, rng: random.Random) -> str:
     if isinstance(value, str):
-        return QUOTE + value + QUOTE
+        return quote + value + quote
     if isinstance(value, list):
-        return "[" + ",".join(_space(rng) + _gemma(each, rng) for each in value) + "]"
+        return "[" + ",".join(_space(rng) + _gemma(quote, each, rng) for each in value) + "]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_space(rng)}{key}:{_gemma(each, rng)}" for key, each in value.items()) + "}"
+        members = (f"{_space(rng)}{key}:{_gemma(quote, each, rng)}" for key, each in value.items())
+        return "{" + ",".join(members) + "}"
     return json.dumps(value)
+
+
+def _keywords(value: dict[str, Json]) -> list[str]:
+    return [f"{key}={_python(each)}" for key, each in value.items()]
+
+
+def _space_after_commas(parts: list[str], rng: random.Random) -> str:
+    return rng.choice((", ", ",", ",\n")).join(parts)
+
+
+def _python(value: Json) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_python(each)}" for key, each in value.items())
+            + "}"
+        )
+    return str(value) if value is None or isinstance(value, bool) else json.dumps(value, ensure_ascii=False)

@@ -36,7 +36,7 @@ POINTS_SCHEMA: dict[str, Any] = {
 def tool(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "function",
-        "function": {"name": name, "description": f"calls {name}", "parameters": parameters},
+        "function": {"name": name, "description": f"calls {name}", "parameters": parameters, "strict": True},
     }
 
 

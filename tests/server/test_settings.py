@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,13 +63,19 @@ def test_missing_file_is_a_settings_error(tmp_path: Path) -> None:
         load_settings(tmp_path / "nothing.toml", {})
 
 
-QWEN3 = "<think> <tool_call> {% if enable_thinking is defined and enable_thinking is false %}"
-ASKED = "<think> <tool_call> {% if enable_thinking %}"
+CALLS = '<tool_call>\\n{"name": x, "arguments": y} in tools '
+QWEN3 = CALLS + "<think> {% if enable_thinking is defined and enable_thinking is false %}"
+ASKED = CALLS + "<think> {% if enable_thinking %}"
 
 
 @pytest.mark.parametrize(
     ("template", "name", "reasons"),
-    [(QWEN3, "qwen3", True), (ASKED, "hermes_thinking", False), ("<tool_call>", "hermes", False)],
+    [
+        (QWEN3, "qwen3", True),
+        (ASKED, "hermes_thinking", False),
+        (CALLS, "hermes", False),
+        ("{{ messages }}", "plain", False),
+    ],
 )
 def test_format_is_told_from_the_chat_template(tmp_path: Path, template: str, name: str, reasons: bool) -> None:
     (tmp_path / "chat_template.jinja").write_text(template)
@@ -82,7 +89,7 @@ def test_format_is_told_from_the_chat_template(tmp_path: Path, template: str, na
 
 def test_format_is_told_from_an_older_models_tokenizer_config(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text(
-        '{"chat_template": [{"name": "tool_use", "template": "<think> enable_thinking is false"}]}'
+        json.dumps({"chat_template": [{"name": "tool_use", "template": QWEN3}]})
     )
 
     assert resolve_format(ModelSettings(path=str(tmp_path))).name == "qwen3"
@@ -90,7 +97,7 @@ def test_format_is_told_from_an_older_models_tokenizer_config(tmp_path: Path) ->
 
 def test_given_template_replaces_the_models_own(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_text(QWEN3)
-    (tmp_path / "mine.jinja").write_text("<tool_call>")
+    (tmp_path / "mine.jinja").write_text(CALLS)
     model = ModelSettings(path=str(tmp_path), chat_template=str(tmp_path / "mine.jinja"))
 
     assert resolve_format(model).name == "hermes"

@@ -157,6 +157,7 @@ async def test_constraint_may_allow_the_empty_answer_only() -> None:
     assert not choice["content"]
 
 
+CALL_OF_A_TOOL = '<tool_call>\n{"name": "get_weather", "arguments": {}'
 CLASH = "is not allowed together with"
 LATE = {"properties": {"a": {"format": "idn-hostname"}}}
 
@@ -220,7 +221,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
         f"{CLASH} tools",
     ),
     "a choice that is a call": (
-        {"guided_choice": ["a", "<tool_call>"], "tools": TOOLS},
+        {"guided_choice": ["a", CALL_OF_A_TOOL], "tools": TOOLS},
         "guided_choice[1]",
         "invalid_value",
         "<tool_call>",

@@ -65,7 +65,8 @@ def case(kind: str, row: dict[str, Any]) -> Case:
         if kind == "named":
             choice = {"type": "function", "function": {"name": first["name"]}}
         allowed = functions if kind == "required" else [first]
-        body.update(tools=row["tools"], tool_choice=choice, parallel_tool_calls=False)
+        strict = [{**tool, "function": {**tool["function"], "strict": True}} for tool in row["tools"]]
+        body.update(tools=strict, tool_choice=choice, parallel_tool_calls=False)
         return Case(kind, body, {function["name"]: function["parameters"] for function in allowed})
     schema = first["parameters"]
     if kind == "json_schema":

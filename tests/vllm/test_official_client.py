@@ -26,7 +26,7 @@ PARAMETERS: dict[str, Any] = {
     "required": ["city", "days"],
     "additionalProperties": False,
 }
-TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS, "strict": True}}]
 ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "schema": PARAMETERS}}
 
 CITIES = ["Paris", "Île-de-France", "I cannot say"]

@@ -75,7 +75,7 @@ def test_every_finished_call_validates(live: LiveEngine, shared: Path) -> None:
         if choice.finish_reason == "length":
             continue
         finished += 1
-        parser = OutputParser(hermes, tools=True, reasoning=False)
+        parser = OutputParser(hermes, tools=tools, reasoning=False)
         answer = fold([*parser.feed(choice.text), *parser.finish()])
         assert len(answer.calls) == 1, choice.text
         [call] = answer.calls

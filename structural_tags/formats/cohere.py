@@ -1,0 +1,53 @@
+"""Command R7B and Command A: thinking, then either actions (a JSON list) or a marked response."""
+
+from __future__ import annotations
+
+from structural_tags.formats.arguments import JSON
+from structural_tags.formats.base import (
+    QUOTED_NAME,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Index,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
+
+_ACTIONS = Calls(
+    (
+        CallSyntax(
+            *('{"tool_call_id": "', Index(), '", "tool_name": "', QUOTED_NAME),
+            *('", "parameters": ', Arguments(JSON), "}"),
+        ),
+    ),
+    trigger="<|START_ACTION|>",
+    begin="<|START_ACTION|>[\n    ",
+    separator=",\n    ",
+    end="\n]<|END_ACTION|>",
+)
+_STOPS = ("<|END_OF_TURN_TOKEN|>",)
+
+COMMAND_R7B = ModelFormat(
+    name="command_r7b",
+    calls=_ACTIONS,
+    reasoning=Reasoning("<|START_THINKING|>", "<|END_THINKING|>", by_default=False, switch=""),
+    answer=Marked("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    stops=_STOPS,
+    signs=(Signs(("<|START_ACTION|>", "<|START_RESPONSE|>")),),
+    sources=(
+        "CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja (ik_llama.cpp 8337e4cd; ggml-org/llama.cpp c392e509): "
+        "message.tool_calls, format; the second leaves the thinking to the model",
+    ),
+)
+
+COMMAND_A = ModelFormat(
+    name="command_a",
+    calls=_ACTIONS,
+    reasoning=Reasoning("<|START_THINKING|>", "<|END_THINKING|>", in_prompt=True, switch="reasoning"),
+    answer=Marked("<|START_TEXT|>", "<|END_TEXT|>"),
+    stops=_STOPS,
+    signs=(Signs(("<|START_ACTION|>", "<|START_TEXT|>")),),
+    sources=("Cohere2MoE.jinja (ik_llama.cpp 8337e4cd): add_generation_prompt, tool_calls, text",),
+)

@@ -1,0 +1,103 @@
+"""Families that write their calls as one JSON list between marks of their own.
+
+<tool_calls>[{"name": "f", "arguments": {...}}, ...]</tool_calls>
+"""
+
+from __future__ import annotations
+
+from structural_tags.formats.arguments import JSON
+from structural_tags.formats.base import QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+
+_OBJECT = CallSyntax('{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}")
+
+APRIEL_1_5 = ModelFormat(
+    name="apriel_1_5",
+    calls=Calls(
+        (_OBJECT,),
+        trigger="<tool_calls>",
+        begin="<tool_calls>[",
+        separator=", ",
+        end="]</tool_calls>",
+        lead="\n",
+        lead_always=True,
+    ),
+    signs=(Signs(("<tool_calls>[", "ServiceNow"), ("[BEGIN FINAL RESPONSE]\\n",)),),
+    sources=("unsloth-Apriel-1.5.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
+)
+
+APRIEL_1_6 = ModelFormat(
+    name="apriel_1_6",
+    calls=APRIEL_1_5.calls,
+    reasoning=Reasoning(
+        "Here are my reasoning steps:\n",
+        "\n[BEGIN FINAL RESPONSE]",
+        in_prompt=True,
+        after="\n",
+        off="\n[BEGIN FINAL RESPONSE]\n",
+    ),
+    signs=(Signs(("<tool_calls>[", "[BEGIN FINAL RESPONSE]", "Here are my reasoning steps:")),),
+    sources=("Apriel-1.6-15b-Thinker-fixed.jinja (ik_llama.cpp 8337e4cd): reasoning_asst_turn_start, tool_calls",),
+)
+
+APERTUS = ModelFormat(
+    name="apertus",
+    calls=Calls(
+        (CallSyntax('{"', QUOTED_NAME, '": ', Arguments(JSON), "}"),),
+        trigger="<|tools_prefix|>",
+        begin="<|tools_prefix|>[",
+        separator=", ",
+        end="]<|tools_suffix|>",
+    ),
+    signs=(Signs(("<|tools_prefix|>", "<|tools_suffix|>")),),
+    sources=("Apertus-8B-Instruct.jinja (ik_llama.cpp 8337e4cd): message.tool_calls",),
+)
+
+JAMBA = ModelFormat(
+    name="jamba",
+    calls=Calls((_OBJECT,), trigger="<tool_calls>", begin="<tool_calls>[", separator=", ", end="]</tool_calls>"),
+    sources=("vLLM, tool_parsers/jamba_tool_parser.py, commit 400ffd76: a JSON list in <tool_calls>",),
+)
+
+HUNYUAN_A13B = ModelFormat(
+    name="hunyuan_a13b",
+    calls=Calls((_OBJECT,), trigger="<tool_calls>", begin="<tool_calls>[", separator=", ", end="]</tool_calls>"),
+    sources=('vLLM 0.32, parser hunyuan_a13b: <tool_calls>[{"name", "arguments"}]</tool_calls>',),
+)
+
+PHI_4_MINI = ModelFormat(
+    name="phi_4_mini",
+    calls=Calls((_OBJECT,), trigger="functools[", begin="functools[", separator=", ", end="]"),
+    sources=('vLLM 0.32, parser phi4_mini_json: functools[{"name", "arguments"}]',),
+)
+
+FIREFUNCTION_V2 = ModelFormat(
+    name="firefunction_v2",
+    calls=Calls(
+        (_OBJECT,), trigger="functools[", begin="functools[", separator=", ", end="]", lead=" ", lead_always=True
+    ),
+    signs=(Signs(("functools[",)),),
+    sources=("fireworks-ai-llama-3-firefunction-v2.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
+)
+
+NEMOTRON_SUPER = ModelFormat(
+    name="nemotron_super",
+    calls=Calls((_OBJECT,), trigger="<TOOLCALL>", begin="<TOOLCALL>[", separator=", ", end="]</TOOLCALL>"),
+    reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n\n", switch=""),
+    stops=("<|eot_id|>",),
+    signs=(Signs(("<TOOLCALL>[", "<|start_header_id|>")),),
+    sources=(
+        "nvidia-Llama-3_3-Nemotron-Super-49B-v1_5.jinja (github.com/ggml-org/llama.cpp, models/templates, commit "
+        "1035d607): message.tool_calls; the system message, not a variable, turns reasoning off",
+    ),
+)
+
+GRANITE_3 = ModelFormat(
+    name="granite_3",
+    calls=Calls((_OBJECT,), trigger="<|tool_call|>", begin="<|tool_call|>[", separator=", ", end="]"),
+    signs=(Signs(("<|tool_call|> followed by a JSON list",)),),
+    sources=(
+        "ibm-granite-granite-3.3-2B-Instruct.jinja (ik_llama.cpp 8337e4cd): the system message asks for <|tool_call|> "
+        "and a JSON list of tools used",
+        "vLLM 0.32, parser granite: the objects have name and arguments",
+    ),
+)

@@ -1,0 +1,79 @@
+"""Families with one JSON object per call that differ from Hermes in marks and names of keys."""
+
+from __future__ import annotations
+
+from structural_tags.formats.arguments import JSON
+from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.hermes import HERMES_CALLS
+
+EXAONE_4 = ModelFormat(
+    name="exaone_4",
+    calls=Calls(
+        (CallSyntax('<tool_call>{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}</tool_call>"),),
+        trigger="<tool_call>",
+        separator="\n",
+        lead="\n",
+    ),
+    reasoning=Reasoning("<think>", "</think>", in_prompt=True, pad="\n", after="\n\n", by_default=False),
+    sources=("xgrammar 0.2.9, builtin_structural_tag.py: `exaone`",),
+)
+
+GIGACHAT_3_1 = ModelFormat(
+    name="gigachat_3_1",
+    calls=Calls(
+        (CallSyntax('<|function_call|>{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),),
+        trigger="<|function_call|>",
+        single=True,
+    ),
+    stops=("<|message_sep|>",),
+    signs=(Signs(("<|function_call|>", "<|role_sep|>")),),
+    sources=("GigaChat3.1-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
+)
+
+GIGACHAT_3 = ModelFormat(
+    name="gigachat_3",
+    calls=Calls(
+        (
+            CallSyntax(
+                '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "',
+                *(QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),
+            ),
+        ),
+        trigger="<|message_sep|>",
+        single=True,
+    ),
+    signs=(Signs(("function call", "<|role_sep|>"), ("<|function_call|>",)),),
+    sources=("GigaChat3-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
+)
+
+INTERNLM_2 = ModelFormat(
+    name="internlm_2",
+    calls=Calls(
+        (
+            CallSyntax(
+                '<|action_start|><|plugin|>\n{"name": "',
+                *(QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}<|action_end|>"),
+            ),
+        ),
+        trigger="<|action_start|>",
+        single=True,
+    ),
+    sources=(
+        "github.com/InternLM/InternLM, chat/chat_format.md, commit 2270e6f0: <|action_start|><|plugin|>, a line break, "
+        "the object, <|action_end|>",
+    ),
+)
+
+FUNCTIONARY_3_1 = ModelFormat(
+    name="functionary_3_1",
+    calls=Calls((CallSyntax("<function=", BARE, ">", Arguments(JSON), "</function>"),), trigger="<function="),
+    stops=("<|eot_id|>", "<|eom_id|>"),
+    signs=(Signs(("<function=", "</function>", "<|eom_id|>"), ("<parameter=",)),),
+    sources=("meetkai-functionary-medium-v3.1.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
+)
+
+GRANITE_4 = ModelFormat(
+    name="granite_4",
+    calls=HERMES_CALLS,
+    sources=("vLLM 0.32, parser granite4: <tool_call>{...}</tool_call> as Hermes",),
+)

@@ -1,0 +1,88 @@
+"""Arguments as Gemma writes them: `{city:<|"|>Paris<|"|>,days:3}` -> `{"city":"Paris","days":3}`."""
+
+from __future__ import annotations
+
+import re
+
+from structural_tags.output.arguments.base import escaped, start_of_marker
+
+_SIGN = re.compile(r"[{}\[\]:,]")
+
+
+class BracesReader:
+    """See `ArgumentReader`. Feed it from the opening brace on."""
+
+    def __init__(self, quote: str) -> None:
+        self._quote = quote
+        self._open: list[str] = []
+        self._in_string = False
+        self._key: list[str] | None = None
+        """The pieces of the key at hand; None where a value stands."""
+        self._held = ""
+
+    def read(self, text: str) -> tuple[str, str | None]:
+        text = self._held + text
+        self._held = ""
+        out: list[str] = []
+        while text:
+            if self._in_string:
+                text = self._read_string(text, out)
+                continue
+            text = self._read_plain(text, out)
+            if not self._open and not self._held:
+                return "".join(out), text
+        return "".join(out), None
+
+    def finish(self) -> str:
+        rest = escaped(self._held) if self._in_string else ""
+        self._held = ""
+        return rest
+
+    def _read_string(self, text: str, out: list[str]) -> str:
+        at = text.find(self._quote)
+        if at < 0:
+            certain = start_of_marker(text, (self._quote,))
+            out.append(escaped(text[:certain]))
+            self._held = text[certain:]
+            return ""
+        out.append(escaped(text[:at]) + '"')
+        self._in_string = False
+        return text[at + len(self._quote) :]
+
+    def _read_plain(self, text: str, out: list[str]) -> str:
+        """Up to the next sign or string."""
+        sign = _SIGN.search(text)
+        quote = text.find(self._quote)
+        if quote >= 0 and (sign is None or quote < sign.start()):
+            self._value(text[:quote], out)
+            out.append('"')
+            self._in_string = True
+            return text[quote + len(self._quote) :]
+        if sign is None:
+            certain = start_of_marker(text, (self._quote,))
+            self._value(text[:certain], out)
+            self._held = text[certain:]
+            return ""
+        self._value(text[: sign.start()], out)
+        self._sign(sign.group(), out)
+        return text[sign.end() :]
+
+    def _value(self, text: str, out: list[str]) -> None:
+        if self._key is None:
+            out.append(text)
+        else:
+            self._key.append(text)
+
+    def _sign(self, sign: str, out: list[str]) -> None:
+        if self._key is not None and sign in ":}":
+            key = "".join(self._key).strip()
+            if sign == ":" or key:
+                out.append('"' + escaped(key) + '"')
+            self._key = None
+        if sign in "{[":
+            self._open.append(sign)
+        elif sign in "}]":
+            self._open.pop()
+        out.append(sign)
+        if sign == "{" or (sign == "," and self._open[-1] == "{"):
+            self._key = []

@@ -1,0 +1,54 @@
+"""A JSON object in a style: the inverse of the readers, where text that looks like JSON was meant to be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Json, Keywords
+from structural_tags.output.arguments.fits import type_of
+
+
+def write_arguments(style: ArgumentStyle, text: str) -> str:
+    """The object of a JSON text as a model writes it."""
+    if isinstance(style, Json):
+        return text
+    values: dict[str, Any] = json.loads(text)
+    match style:
+        case Fields():
+            return "".join(_field(style, key, value) for key, value in values.items())
+        case Braces():
+            return _braces(style.quote, values)
+        case Keywords():
+            return ", ".join(f"{key}={_python(value)}" for key, value in values.items())
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _field(style: Fields, key: str, value: Any) -> str:
+    for character, spelled in style.escapes:
+        key = key.replace(character, spelled)
+    label = ""
+    if style.after_label:
+        label = style.string_label if isinstance(value, str) else style.json_label or type_of(value)
+    written = value if isinstance(value, str) else _dump(value)
+    parts = (style.member, key, style.middle, style.middle2, label, style.after_label, written, style.close, style.line)
+    return "".join(parts)
+
+
+def _braces(quote: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_braces(quote, each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_braces(quote, each) for each in value) + "]"
+    return quote + value + quote if isinstance(value, str) else _dump(value)
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_dump(key)}: {_python(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    return str(value) if value is None or isinstance(value, bool) else _dump(value)

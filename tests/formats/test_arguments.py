@@ -1,0 +1,298 @@
+"""Arguments in every style, read by the schema: types, streaming, text that is no such arguments, text cut short."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_native import Compiler, EngineError, Matcher, Vocabulary
+from structural_tags.choice import build_tag
+from structural_tags.formats import get_format
+from structural_tags.formats.arguments import STYLES, ArgumentStyle, Fields, Json
+from structural_tags.output import (
+    Call,
+    CallArguments,
+    CallBegin,
+    CallEnd,
+    ContentDelta,
+    OutputParser,
+    ParsedOutput,
+    fold,
+    render,
+)
+from structural_tags.output.arguments import reader_of
+from structural_tags.output.arguments.fits import fits
+from structural_tags.output.arguments.write import write_arguments
+from structural_tags.tools import Tool
+from tests.formats.families import events_of
+from tests.property.schemas import draw_schema, draw_value
+
+STRING = {"type": "string"}
+INTEGER = {"type": "integer"}
+
+
+def _read(style: ArgumentStyle, text: str, schema: Any, *, strict: bool = True, pieces: int = 0) -> Any:
+    """The value of arguments that are followed by `)`, read whole or in pieces of so many characters."""
+    reader = reader_of(style, ")", schema, strict=strict)
+    text += ")"
+    written, rest = "", None
+    for piece in [text[at : at + pieces] for at in range(0, len(text), pieces)] if pieces else [text]:
+        if rest is None:
+            made, rest = reader.read(piece)
+            written += made
+        else:
+            rest += piece
+    assert rest == ")"
+    return json.loads(written)
+
+
+def _field(value: str, key: str = "a") -> str:
+    return f"<parameter={key}>{value}</parameter>"
+
+
+QWEN = next(style for style in STYLES if style.style == "qwen_xml")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        (STRING, "5", "5"),
+        (STRING, " null ", " null "),
+        (STRING, "", ""),
+        (INTEGER, "5", 5),
+        (INTEGER, "\n5\n", 5),
+        ({"type": "number"}, "-1.5e3", -1500.0),
+        ({"type": "boolean"}, "true", True),
+        ({"type": "array"}, '[1, "x"]', [1, "x"]),
+        ({"type": "object"}, '{"b": {}}', {"b": {}}),
+        ({"type": ["string", "null"]}, "null", None),
+        ({"type": ["string", "null"]}, "nullable", "nullable"),
+        ({"type": ["string", "integer"]}, "5", 5),
+        ({"type": ["string", "integer"]}, "5.5", "5.5"),
+        ({"anyOf": [STRING, {"type": "integer", "minimum": 10}]}, "5", "5"),
+        ({"anyOf": [STRING, {"type": "integer", "minimum": 10}]}, "50", 50),
+        ({"anyOf": [{"type": "string", "maxLength": 2}, {"type": "object"}]}, "{}", {}),
+        ({"enum": ["a", 1, "2", None]}, "1", 1),
+        ({"enum": ["a", 1, "2", None]}, "2", "2"),
+        ({"enum": ["a", 1, "2", None]}, " a\n", "a"),
+        ({"enum": [" a ", "a"]}, " a ", " a "),
+        ({"const": "5"}, "5", "5"),
+        ({"$ref": "#/$defs/s"}, "5", "5"),
+        ({"$ref": "#/$defs/n"}, "5", 5),
+        ({"$ref": "#/$defs/none"}, "5", 5),
+        ({"allOf": [{}, STRING]}, "5", "5"),
+        ({"oneOf": [STRING, {"type": "string", "minLength": 1}]}, "5", "5"),
+        ({}, "5", 5),
+        ({}, "five", "five"),
+        ({}, '"five"', '"five"'),
+        ({}, "NaN", "NaN"),
+        (True, "[1]", [1]),
+        ({"type": ["string", "array"]}, "[1", "[1"),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize("strict", [True, False])
+def test_text_without_a_label_is_read_by_the_schema(
+    schema: Any, text: str, expected: Any, pieces: int, strict: bool
+) -> None:
+    root = {"properties": {"a": schema}, "$defs": {"s": STRING, "n": INTEGER}}
+
+    assert _read(QWEN, _field(text), root, strict=strict, pieces=pieces) == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"additionalProperties": STRING}, "5"),
+        ({"additionalProperties": INTEGER}, 5),
+        ({"patternProperties": {"^a": STRING}, "additionalProperties": INTEGER}, "5"),
+        ({"patternProperties": {"^b": STRING, "(": INTEGER}}, 5),
+        ({"allOf": [{"properties": {"a": STRING}}]}, "5"),
+        ({"anyOf": [{"properties": {"a": STRING}}, {"properties": {"a": {"const": "5"}}}]}, "5"),
+        ({"$ref": "#/$defs/o", "$defs": {"o": {"properties": {"a": STRING}}}}, "5"),
+        (True, 5),
+    ],
+)
+def test_schema_of_a_key_is_found_wherever_it_stands(schema: Any, expected: Any) -> None:
+    assert _read(QWEN, _field("5"), schema) == {"a": expected}
+
+
+@pytest.mark.parametrize("style", [style for style in STYLES if isinstance(style, Fields)], ids=lambda s: s.style)
+@pytest.mark.parametrize("pieces", [0, 1, 7])
+def test_closing_mark_in_a_string_of_json_is_text(style: Fields, pieces: int) -> None:
+    values = {"l": ['\\"' + style.close, style.close + "]"], "n": 5, "o": {style.close: "}"}}
+
+    assert _read(style, _written(style, values), SCHEMA, pieces=pieces) == values
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 7])
+def test_closing_mark_ends_what_may_be_a_string_even_where_json_would_go_on(pieces: int) -> None:
+    text = _field('{"x') + _field("1", "n")
+    loose = {"properties": {"a": {"type": ["string", "object"]}}}
+    tight = {"properties": {"a": {"anyOf": [{"const": "x"}, {"type": "object"}]}}}
+
+    assert _read(QWEN, text, loose, pieces=pieces) == {"a": '{"x', "n": 1}
+    assert _read(QWEN, text, SCHEMA | loose, strict=False, pieces=pieces) == {"a": '{"x', "n": 1}
+    assert _read(QWEN, _field('{"x</parameter>": 1}'), tight, pieces=pieces) == {"a": {"x</parameter>": 1}}
+
+
+def test_value_that_is_not_what_the_schema_says_is_still_json() -> None:
+    assert _read(QWEN, _field("five"), {"properties": {"a": INTEGER}}, strict=False) == {"a": "five"}
+
+
+VALUES: dict[str, Any] = {
+    "s": 'Zürich\n"5" \\ {} <a> ]]',
+    "n": 5,
+    "f": -0.5,
+    "t": True,
+    "z": None,
+    "l": [1, "x", [None, False], {"k": "v"}],
+    "o": {"k": {"m": [True]}, "s": "y"},
+}
+SCHEMA = {
+    "properties": {
+        "s": STRING,
+        "n": INTEGER,
+        "f": {"type": "number"},
+        "t": {"type": "boolean"},
+        "z": {"type": "null"},
+        "l": {"type": "array"},
+        "o": {"type": "object"},
+    }
+}
+
+
+def _written(style: ArgumentStyle, values: dict[str, Any]) -> str:
+    return write_arguments(style, json.dumps(values, ensure_ascii=False))
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.style)
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+@pytest.mark.parametrize("strict", [True, False])
+def test_all_kinds_of_values_are_read_back(style: ArgumentStyle, pieces: int, strict: bool) -> None:
+    text = _written(style, VALUES)
+
+    assert _read(style, text, SCHEMA, strict=strict, pieces=pieces) == VALUES
+
+
+@pytest.mark.parametrize("style", [style for style in STYLES if not isinstance(style, Json)], ids=lambda s: s.style)
+def test_text_of_a_string_is_handed_on_at_once(style: ArgumentStyle) -> None:
+    text = _written(style, {"s": "x" * 100})
+    start = text.index("x" * 100)
+    reader = reader_of(style, ")", SCHEMA, strict=True)
+    reader.read(text[:start])
+
+    assert [reader.read("x") for _ in range(100)] == [("x", None)] * 100
+
+
+def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
+    reader = reader_of(QWEN, ")", SCHEMA, strict=True)
+    written = [reader.read(character)[0] for character in _field(" [1, 2] ", "l")]
+
+    assert "".join(written) == '{"l": [1, 2]'
+    assert written[len("<parameter=l>")] == ""
+    assert written[len("<parameter=l> [1, ")] == " 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "content"),
+    [
+        ("<parameter=city>Par", '{"city": "Par', ""),
+        ("<parameter=city>Paris</para", '{"city": "Paris</para', ""),
+        ("<parameter=days>1", '{"days": 1', ""),
+        ("<parameter=ci", "{", ""),
+        ("oops</function>", "{}", "oops</function>"),
+        ("<parameter=city>a</parameter>oops", '{"city": "a"}', "oops"),
+    ],
+)
+def test_call_in_fields_that_is_no_call_stays_as_far_as_it_came(text: str, arguments: str, content: str) -> None:
+    tool = Tool("f", {"properties": {"city": STRING, "days": INTEGER}})
+    parser = OutputParser(get_format("seed_oss"), tools=(tool,), reasoning=False)
+
+    events = events_of(parser, ["<seed:tool_call>\n<function=f>\n" + text])
+
+    expected = [CallBegin(0, "f"), CallArguments(0, arguments)]
+    assert events == [*expected, ContentDelta(content)] if content else expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a="x", b=\'y "q" \\\' \\n\'', {"a": "x", "b": 'y "q" \' \n'}),
+        ('a="\\u00e9\\ud83e\\udd8a\\x41"', {"a": "é🦊A"}),
+        ('a="\\ud83e"', {"a": "\ufffd"}),
+        ('a="(),=[]{}#"', {"a": "(),=[]{}#"}),
+        ("a=[True, None],b={'k': False}", {"a": [True, None], "b": {"k": False}}),
+        ("a=-1.5e3 , b=(1, 2)", {"a": -1500.0, "b": [1, 2]}),
+        ("", {}),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_pythons_literals_are_read(text: str, expected: Any, pieces: int) -> None:
+    style = next(style for style in STYLES if style.style == "pythonic")
+
+    assert _read(style, text, True, pieces=pieces) == expected
+
+
+_FAMILIES = ("qwen3_coder", "mimo_v2", "glm_4_7", "minimax_m2", "deepseek_v4", "kimi_k3", "gemma_4", "lfm2", "step_3")
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_what_the_grammar_of_a_random_schema_accepts_is_read_as_a_valid_value(name: str) -> None:
+    """With unions, references, listed values: a text that can be read in two ways is read in one that is valid."""
+    fmt = get_format(name)
+    assert fmt.calls is not None
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>"]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    read = 0
+    for seed in range(100):
+        rng = random.Random(f"{name} {seed}")
+        schema = draw_schema(seed) | {"type": "object"}
+        tool = Tool("f", schema)
+        try:
+            tag = build_tag(fmt, tools=(tool,), tool_choice="required", reasoning=False)
+            assert tag is not None
+            grammar = compiler.compile_structural_tag(tag)
+        except EngineError:
+            continue
+        for _ in range(6):
+            value = draw_value(rng, 3)
+            if not isinstance(value, dict):
+                continue
+            text = render(ParsedOutput(calls=(Call("f", json.dumps(value, ensure_ascii=False)),)), fmt)
+            matcher = Matcher(grammar)
+            if not (matcher.accept_bytes(text.encode()) and matcher.can_terminate()):
+                continue
+            events = events_of(OutputParser(fmt, tools=(tool,), reasoning=False), [text])
+            assert isinstance(events[-1], CallEnd)
+            arguments = json.loads(fold(events).calls[0].arguments)
+            jsonschema.Draft202012Validator(schema).validate(arguments)
+            read += 1
+    assert read >= 20
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab1 ", max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, 400), _values)
+def test_fits_never_contradicts_the_validator(seed: int, value: Any) -> None:
+    schema = draw_schema(seed)
+
+    answer = fits(value, schema, schema)
+
+    assert answer is None or answer == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+def test_styles_are_those_of_the_formats() -> None:
+    assert all(isinstance(style, Fields | Json) or style.style for style in STYLES)

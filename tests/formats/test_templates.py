@@ -1,0 +1,109 @@
+"""Against reality: what a model's own chat template writes for an answer, the format's grammar accepts, its parser
+reads as that answer, and `render` writes as well."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from engine_native import Compiler, Grammar, Matcher, Vocabulary
+from structural_tags.choice import build_tag
+from structural_tags.formats import FORMATS, get_format
+from structural_tags.output import OutputParser, ParsedOutput, render
+from tests.formats.families import (
+    CALLS,
+    FAMILIES,
+    FLAT_CALLS,
+    TOOLS,
+    Family,
+    events_of,
+    made_calls,
+    message_of,
+    parsed,
+    tools_for_template,
+)
+from tests.formats.templates import assistant_turn, stored_templates
+
+CASES = [
+    (name, reasoning, content, count)
+    for name, family in FAMILIES.items()
+    for reasoning in ("", "Hm. Two\nlines")
+    for content in ("", "Some text")
+    for count in range(1, family.most_calls + 1)
+    if not (reasoning and (family.drops_reasoning or FORMATS[family.format].reasoning is None))
+    if not (content and family.drops_content)
+]
+
+
+@functools.cache
+def _grammar(name: str, reasoning: bool) -> Grammar:
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<eos>"]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    tag = build_tag(get_format(name), tools=TOOLS, tool_choice="auto", reasoning=reasoning)
+    assert tag is not None
+    return compiler.compile_structural_tag(tag)
+
+
+def _turn(shared: Path, name: str, answer: ParsedOutput) -> str:
+    """The assistant's turn, from where the model goes on after the generation prompt."""
+    family = FAMILIES[name]
+    variables = dict(family.variables)
+    if family.switch:
+        variables[family.switch] = bool(answer.reasoning)
+    turn = assistant_turn(
+        stored_templates(shared)[name],
+        message_of(answer, family),
+        tools_for_template() if family.lists_tools else [],
+        *(family.head, family.ends),
+        **variables,
+    )
+    block = get_format(family.format).reasoning
+    if answer.reasoning and block is not None and block.in_prompt:
+        return turn.removeprefix(block.begin).removeprefix(block.pad)
+    return turn if answer.reasoning else turn.removeprefix(family.without_reasoning)
+
+
+def _off(family: Family) -> str:
+    """Templates write a past turn without the mark that the model must write where it shall not reason."""
+    block = get_format(family.format).reasoning
+    return block.off if block is not None and block.off.strip() else ""
+
+
+@pytest.mark.parametrize(("name", "reasoning", "content", "count"), CASES)
+def test_what_the_template_writes_is_accepted_and_read_as_the_answer(
+    shared: Path, name: str, reasoning: str, content: str, count: int
+) -> None:
+    family = FAMILIES[name]
+    fmt = get_format(family.format)
+    calls = (FLAT_CALLS if family.flat else CALLS)[:count]
+    answer = ParsedOutput(reasoning, content, made_calls(calls))
+    turn = _turn(shared, name, answer)
+    if not reasoning:
+        turn = _off(family) + turn
+    matcher = Matcher(_grammar(family.format, bool(reasoning)))
+
+    accepted = matcher.accept_bytes(turn.encode()) and matcher.can_terminate()
+    events = events_of(OutputParser(fmt, tools=TOOLS, reasoning=bool(reasoning)), [turn])
+
+    assert accepted, turn
+    assert parsed(events) == (reasoning, content, [(name, values) for name, values in calls]), turn
+
+
+SORTS_OR_ESCAPES = ("google-gemma-4-31B-it", "google-gemma-4-31B-it-interleaved", "Reka-Edge")
+"""Templates that sort keys and write content after calls; or that escape what is not ASCII."""
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name.partition(":")[2] not in SORTS_OR_ESCAPES])
+def test_render_writes_what_the_template_writes(shared: Path, name: str) -> None:
+    family = FAMILIES[name]
+    content = "" if family.drops_content else "Some text"
+    reasoned = FORMATS[family.format].reasoning is not None and not family.drops_reasoning
+    calls = made_calls((FLAT_CALLS if family.flat else CALLS)[: family.most_calls])
+    answer = ParsedOutput("Hm." if reasoned else "", content, calls)
+
+    turn = _turn(shared, name, answer)
+
+    written = render(answer, get_format(family.format), reasoning=reasoned)
+    assert turn == (written if reasoned else written.removeprefix(_off(family)))
