@@ -232,7 +232,7 @@ static bool run(job *j) {
     return true;
 }
 
-/* Bytes of the rules that root needs, and whether one of them is a capture, or a distinct one. */
+/* Bytes of the rules that root needs, and whether one of them is a capture, or one beside which none may be. */
 static uint64_t grammar_bytes(store *s, rule *root, bool *captures, bool *distinct) {
     uint64_t total = 0;
     uint32_t n = 0;
@@ -246,7 +246,7 @@ static uint64_t grammar_bytes(store *s, rule *root, bool *captures, bool *distin
     for (uint32_t i = 0; i < n; i++) {
         total += queue[i]->memory;
         if (queue[i]->capture.name != NULL) *captures = true;
-        if (queue[i]->kind == RULE_DISTINCT) *distinct = true;
+        if (queue[i]->kind == RULE_DISTINCT || queue[i]->once_words != 0) *distinct = true;
         for (uint32_t k = 0; k < queue[i]->n_rules + (queue[i]->repeated != NULL); k++) {
             rule *r = k < queue[i]->n_rules ? queue[i]->rules[k].rule : queue[i]->repeated;
             if (r->mark) continue;
@@ -388,7 +388,8 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     if (g == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "grammar");
     if (g->captures && g->distinct) {
         ste_grammar_free(g);
-        return fail(err, STE_ERR_UNSUPPORTED, 0, "captures beside keyword \"uniqueItems\" over items of many values are not supported");
+        return fail(err, STE_ERR_UNSUPPORTED, 0, "captures beside keyword \"uniqueItems\" over items of many values, or more than %d keys in any order, are not supported",
+                    FEW_ONCES);
     }
     remember(c, &j, hash, g);
     *out = g;

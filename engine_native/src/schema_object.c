@@ -4,6 +4,8 @@
 #include "schema_style.h"
 
 #define MAX_UNORDERED 8
+#define MAX_TRACKED 10   /* of them beside onces */
+#define MAX_TRACKED_PRODUCT 4096
 #define MOST_IN_STATES 2 /* where nothing but the keys themselves has to be remembered, more of them are onces */
 #define MAX_GRID 256        /* positions when chains of declared keys are interleaved */
 #define MAX_PRODUCT 1024    /* positions * sets of clauses * sets of unordered keys */
@@ -62,13 +64,14 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     if (e->at != UINT32_MAX) return e->at;
     uint32_t at = e->at = fsm_state(o->f);
     expr *key = m->spelled;
-    if (o->unordered_once && number >= o->n_ordered && number < o->members.n)
-        key = expr_pair(b, key, expr_once(b, number - o->n_ordered));
+    expr *once = number >= o->once_from && number < o->members.n ? expr_once(b, number - o->once_from) : NULL;
+    if (once != NULL && !o->pairs_are_rules) key = expr_pair(b, key, once); /* so keys share how they begin */
     expr *pair = style_pair(o->c, key, m->spelled, m->key != NULL, value);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
         pair = expr_rule(b, known->at);
+        if (once != NULL) pair = expr_pair(b, once, pair);
     }
     expr_build(b, pair, o->f, at, to);
     return at;
@@ -182,12 +185,14 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
     }
 }
 
+static bool has_onces(const object_builder *o) { return o->once_from < o->members.n; }
+
 static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1) << (i - o->n_ordered); }
 
 static bool complete(const object_builder *o, const object_state *s) {
     uint32_t done = s->done;
     if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
-    for (uint32_t i = o->n_ordered; i < o->members.n && !o->unordered_once; i++) {
+    for (uint32_t i = o->n_ordered; i < o->once_from; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
@@ -204,7 +209,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (complete(o, &s)) {
         builder *b = o->c->b;
         expr *close = s.count == 0 ? o->c->now->empty_end : o->c->now->object_end;
-        expr_build(b, o->unordered_once ? expr_pair(b, expr_required(b), close) : close, o->f, at, o->end);
+        expr_build(b, has_onces(o) ? expr_pair(b, expr_required(b), close) : close, o->f, at, o->end);
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
@@ -225,10 +230,11 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (s.position != o->last_position) return;
     for (uint32_t i = o->n_ordered; i < o->members.n && !full; i++) {
         const member *m = &o->members.at[i];
-        if ((!o->unordered_once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
+        bool once = i >= o->once_from;
+        if ((!once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
         if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
         object_state next = to;
-        if (!o->unordered_once) next.seen |= bit_of(o, i);
+        if (!once) next.seen |= bit_of(o, i);
         add_versions(o, i, m, open, next);
     }
     for (uint32_t i = 0; i < o->regions.n && !full; i++) {
@@ -245,10 +251,13 @@ static expr *lower_states(object_builder *o) {
     o->separator = o->c->space.comma;
     expr_build(b, o->c->now->object, o->f, o->f->start, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
-    if (!o->unordered_once) return expr_fsm(b, o->f);
-    uint32_t rule = rule_of(b, expr_fsm(b, o->f));
-    for (uint32_t i = o->n_ordered; i < o->members.n; i++)
-        if (o->members.at[i].required) b->rules.at[rule].required |= UINT64_C(1) << (i - o->n_ordered);
+    if (!has_onces(o)) return expr_fsm(b, o->f);
+    uint32_t rule = rule_of(b, expr_fsm(b, o->f)), words = (o->members.n - o->once_from + 63) / 64;
+    uint64_t *required = arena_alloc(&b->w->mem, words, sizeof *required);
+    for (uint32_t i = o->once_from, k = 0; i < o->members.n; i++, k++)
+        if (o->members.at[i].required) required[k / 64] |= UINT64_C(1) << k % 64;
+    b->rules.at[rule].required = required;
+    b->rules.at[rule].required_words = words;
     return expr_rule(b, rule);
 }
 
@@ -289,6 +298,22 @@ static void add_chain(object_builder *o, uint32_t from, uint32_t n) {
     o->chain_n[o->n_chains++] = n;
 }
 
+/* Unordered keys of which it matters only that they come, and no value makes a clause true: they may be onces, moved
+ * behind the others.  (The parser takes it that with a once not yet passed everything is possible that is possible
+ * without it.  So it may not be what a clause waits for in vain, but for one that its presence makes true.) */
+static uint32_t set_onces(const object_builder *o, member *at, uint32_t n) {
+    uint32_t kept = 0;
+    member *onces = arena_alloc(&o->c->b->w->mem, n + 1, sizeof *onces);
+    for (uint32_t i = 0; i < n; i++) {
+        if (at[i].missing == 0 && at[i].ways.n == 0)
+            onces[i - kept] = at[i];
+        else
+            at[kept++] = at[i];
+    }
+    if (n != kept) memcpy(at + kept, onces, (n - kept) * sizeof *at);
+    return n - kept;
+}
+
 /* Which known keys are ordered, and in how many chains. */
 static void order_members(object_builder *o) {
     arena *mem = &o->c->b->w->mem;
@@ -315,13 +340,18 @@ static void order_members(object_builder *o) {
         i = to;
     }
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
-    bool only_keys = o->clauses == 0 && o->count_cap == 1;
-    o->unordered_once = only_keys && unordered > MOST_IN_STATES && unordered <= MAX_ONCE;
-    if (o->unordered_once) most = unordered;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
+    o->once_from = sorted.n;
+    uint32_t onces = o->count_cap > 1 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
+    bool fits = onces <= (o->c->any_order ? MAX_ONCE : FEW_ONCES) && in_states <= MAX_TRACKED && ((uint64_t)grid * states << in_states) <= MAX_TRACKED_PRODUCT;
+    if (fits && onces > 0 && (most < unordered || (o->clauses == 0 && unordered > MOST_IN_STATES))) {
+        o->once_from = sorted.n - onces;
+        most = unordered;
+    }
     if (o->c->any_order && most < unordered)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
-                    "property_order \"any\" is supported for up to %u named keys here, not %u", only_keys ? MAX_ONCE : most, unordered);
+                    "property_order \"any\" is supported for up to %u named keys here, not %u",
+                    o->clauses == 0 && o->count_cap == 1 ? MAX_ONCE : most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
         if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
@@ -333,13 +363,18 @@ static void order_members(object_builder *o) {
         }
     }
     for (uint32_t k = 0; k < o->n_chains; k++) o->last_position += o->stride[k] * o->chain_n[k];
-    o->pairs_are_rules = !o->unordered_once && (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
-                         ((uint64_t)(o->last_position + 1) * states << (sorted.n - o->n_ordered)) > INLINE_STATES;
+    o->pairs_are_rules = (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
+                         ((uint64_t)(o->last_position + 1) * states << (o->once_from - o->n_ordered)) > INLINE_STATES;
 }
 
 static void count_limits(object_builder *o) {
-    uint32_t required = 0;
-    for (uint32_t i = 0; i < o->members.n; i++) required += o->members.at[i].required;
+    uint32_t required = 0, possible = 0;
+    for (uint32_t i = 0; i < o->members.n; i++) possible += !literals_are_never(&o->members.at[i].literals);
+    for (uint32_t i = 0; i < o->members.n; i++) {
+        member *m = &o->members.at[i];
+        if (o->regions.n == 0 && o->min == possible && !literals_are_never(&m->literals)) m->required = true;
+        required += m->required;
+    }
     if (o->min <= required) o->min = 0;
     if (o->regions.n == 0 && o->max >= o->members.n) o->max = REPEAT_INFINITE;
     o->count_cap = o->min > 1 ? o->min : 1;

@@ -77,7 +77,7 @@ typedef struct object_builder {
     VEC(begin_entry) begins;
     uint32_t *begin_table, begin_mask;
     bool pairs_are_rules;
-    bool unordered_once; /* unordered keys are onces of the rule, not part of its states */
+    uint32_t once_from; /* unordered keys from here on are onces of the rule, not part of its states */
 } object_builder;
 
 /* ---- schema_member.c: which keys there are, and what their values must satisfy ---- */
