@@ -320,10 +320,16 @@ bool decimal_is_multiple(const decimal *x, const decimal *y, bool *multiple) {
     return true;
 }
 
-fsm *multiples_automaton(work *w, const decimal *of) {
+bool multiples_are_regular(const decimal *of) {
     uint64_t wide;
     uint32_t k, z;
-    if (!divisor_of(of, &wide, &k, &z) || wide * (k + 1) > MAX_REMAINDERS || z > 300) return NULL;
+    return divisor_of(of, &wide, &k, &z) && wide * (k + 1) <= MAX_REMAINDERS && z <= 300;
+}
+
+fsm *multiples_automaton(work *w, const decimal *of) {
+    uint64_t wide = 0;
+    uint32_t k = 0, z = 0;
+    if (!multiples_are_regular(of) || !divisor_of(of, &wide, &k, &z)) return NULL;
     uint32_t m = (uint32_t)wide;
     fsm *f = fsm_new(w);
     uint32_t begin = fsm_state(f), zero = fsm_state(f), point = fsm_state(f), tail = fsm_state(f);

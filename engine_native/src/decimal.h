@@ -40,5 +40,7 @@ fsm *number_automaton(work *w, const number_bound *low, const number_bound *high
 
 /* The plain spellings of the multiples of a number above 0; NULL if that needs too many states. */
 fsm *multiples_automaton(work *w, const decimal *of);
+/* Is there one of moderate size? */
+bool multiples_are_regular(const decimal *of);
 
 #endif

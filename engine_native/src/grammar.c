@@ -55,8 +55,8 @@ struct text_entry {
     text_entry *chain, *newer, *older;
     ste_grammar *grammar;
     int kind, whitespace;
-    size_t length, root_length;
-    char bytes[]; /* text, then root */
+    size_t length, more_length;
+    char bytes[]; /* text, then what beside_text says */
 };
 
 struct ste_compiler {
@@ -70,7 +70,7 @@ struct ste_compiler {
     _Atomic uint64_t hits, misses, nanoseconds;
 };
 
-static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->root_length; }
+static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->more_length; }
 
 static void list_remove(ste_compiler *c, text_entry *e) {
     *(e->newer != NULL ? &e->newer->older : &c->newest) = e->older;
@@ -204,7 +204,7 @@ static bool run(job *j) {
     j->b.names = &j->names;
     switch (j->kind) {
     case STE_KIND_JSON_SCHEMA:
-        schema_front(&j->b, j->text, j->length, j->options.whitespace);
+        schema_front(&j->b, j->text, j->length, j->options.whitespace, j->options.documents);
         break;
     case STE_KIND_STRUCTURAL_TAG:
         tag_front(&j->b, j->text, j->length, j->options.whitespace);
@@ -290,33 +290,38 @@ static ste_grammar *grammar_new(job *j) {
     return g;
 }
 
+/* The other text that the grammar depends on, or NULL. */
+static const char *beside_text(const job *j) { return j->kind == STE_KIND_JSON_SCHEMA ? j->options.documents : j->options.root; }
+
 static text_entry *find(ste_compiler *c, const job *j, uint64_t hash) {
-    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
+    const char *more = beside_text(j);
+    size_t more_length = more == NULL ? 0 : strlen(more);
     text_entry *e = table_first(&c->texts, hash);
     for (; e != NULL; e = e->chain)
         if (e->hash == hash && e->kind == j->kind && e->whitespace == j->options.whitespace && e->length == j->length &&
-            e->root_length == root_length && memcmp(e->bytes, j->text, j->length) == 0 &&
-            (root_length == 0 || memcmp(e->bytes + e->length, j->options.root, root_length) == 0))
+            e->more_length == more_length && memcmp(e->bytes, j->text, j->length) == 0 &&
+            (more_length == 0 || memcmp(e->bytes + e->length, more, more_length) == 0))
             return e;
     return NULL;
 }
 
 /* Remembering is best effort: without memory the grammar is simply compiled again next time. */
 static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *g) {
-    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
-    text_entry *e = store_alloc(c->store, sizeof *e + j->length + root_length);
+    const char *more = beside_text(j);
+    size_t more_length = more == NULL ? 0 : strlen(more);
+    text_entry *e = store_alloc(c->store, sizeof *e + j->length + more_length);
     if (e == NULL) return;
     e->hash = hash;
     e->kind = j->kind;
     e->whitespace = j->options.whitespace;
     e->length = j->length;
-    e->root_length = root_length;
+    e->more_length = more_length;
     memcpy(e->bytes, j->text, j->length);
-    if (root_length != 0) memcpy(e->bytes + j->length, j->options.root, root_length);
+    if (more_length != 0) memcpy(e->bytes + j->length, more, more_length);
     pthread_mutex_lock(&c->lock);
     if (find(c, j, hash) != NULL || !table_reserve(c->store, &c->texts)) {
         pthread_mutex_unlock(&c->lock);
-        store_free(c->store, e, sizeof *e + j->length + root_length);
+        store_free(c->store, e, sizeof *e + j->length + more_length);
         return;
     }
     e->grammar = grammar_retain(g);
