@@ -51,7 +51,8 @@ def _bare(schema: Json) -> Json:
 
 def _literals(text: str) -> list[str]:
     """C string literals, a line each, with a comma where a string would get too long."""
-    lines, length = [], 0
+    lines: list[str] = []
+    length = 0
     for at in range(0, len(text), _LINE):
         piece = text[at : at + _LINE]
         comma = length + len(piece) > _LONGEST

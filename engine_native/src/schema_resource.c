@@ -93,7 +93,7 @@ static void look_at(schema_context *c, const json *node, const json *root, const
         const char *base = node == root ? retrieved : c->references->resources.at[around].uri;
         schema_resource r = {.node = node, .uri = uri_resolve(c->b->w, base, &u), .draft = draft, .of = UINT32_MAX};
         uint32_t number = schema_add_resource(c, node, r);
-        if (node == root && strcmp(r.uri, retrieved) != 0) {
+        if (node == root && retrieved[0] != '\0' && strcmp(r.uri, retrieved) != 0) {
             r.uri = retrieved;
             r.of = number;
             schema_add_resource(c, node, r);
@@ -140,6 +140,11 @@ void schema_find_resources(schema_context *c) {
     if (c->references != NULL) return;
     c->references = arena_alloc(&c->b->w->mem, 1, sizeof *c->references);
     look_around(c, c->root, "");
+    for (uint32_t i = 0; c->documents != NULL && i < c->documents->n; i++) {
+        const json *document = &c->documents->u.items[i];
+        uri u = uri_parse(document->key);
+        look_around(c, document, uri_resolve(c->b->w, "", &u)); /* without an empty fragment */
+    }
 }
 
 const schema_anchor *schema_find_anchor(const schema_context *c, uint32_t resource, const char *name, bool dynamic) {
@@ -154,15 +159,6 @@ const schema_anchor *schema_find_anchor(const schema_context *c, uint32_t resour
 }
 
 /* ---- documents ---- */
-
-static const json *given_document(const schema_context *c, const char *uri_text) {
-    size_t n = strlen(uri_text);
-    for (uint32_t i = 0; c->documents != NULL && i < c->documents->n; i++) {
-        const json *at = &c->documents->u.items[i];
-        if (strncmp(at->key, uri_text, n) == 0 && (at->key[n] == '\0' || strcmp(at->key + n, "#") == 0)) return at;
-    }
-    return NULL;
-}
 
 static const json *metaschema_of(schema_context *c, const char *uri_text) {
     for (uint32_t i = 0; i < n_metaschemas; i++) {
@@ -198,8 +194,7 @@ uint32_t schema_find_resource(schema_context *c, const char *uri_text) {
     uint32_t found = named(c, uri_text, false);
     if (found == UINT32_MAX) found = named(c, uri_text, true);
     if (found != UINT32_MAX) return found;
-    const json *document = given_document(c, uri_text);
-    if (document == NULL) document = metaschema_of(c, uri_text);
+    const json *document = metaschema_of(c, uri_text);
     if (document == NULL) return UINT32_MAX;
     look_around(c, document, uri_text);
     return named(c, uri_text, false);

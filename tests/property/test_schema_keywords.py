@@ -10,6 +10,7 @@ from itertools import islice
 from jsonschema import Draft202012Validator
 
 from engine_native import Grammar, LimitError, Matcher, SchemaError, UnsupportedSchemaError
+from engine_native.engine import PropertyOrder
 from tests.engine.schemas import key_orders
 from tests.engine.vocabularies import STOP, accepts, byte_vocabulary, compiler
 from tests.property.schemas import Json, draw_schema, draw_value, mutate
@@ -23,10 +24,10 @@ MOST_KEYS = 5
 """Of one object; more have too many orders to try."""
 
 
-def _grammar(schema: dict[str, Json]) -> Grammar | str:
+def _grammar(schema: dict[str, Json], order: PropertyOrder = "declared") -> Grammar | str:
     """The grammar, or why there is none: "empty" or "refused"."""
     try:
-        return compiler().compile_json_schema(schema)
+        return compiler().compile_json_schema(schema, property_order=order)
     except (UnsupportedSchemaError, LimitError):
         return "refused"
     except SchemaError:
@@ -112,6 +113,43 @@ def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
             valid = validator.is_valid(value)
             accepted = isinstance(grammar, Grammar) and _accepted(grammar, value, 400 if valid else 24)
             assert accepted == valid, (seed, json.dumps(schema), json.dumps(value), valid)
+            verdicts[valid] += 1
+    assert min(verdicts.values()) > SCHEMAS * 2, verdicts
+    assert refused < SCHEMAS / 10, refused
+
+
+def _shuffled(rng: random.Random, value: Json) -> Json:
+    """The value with the keys of all its objects in another order."""
+    if isinstance(value, list):
+        return [_shuffled(rng, inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: _shuffled(rng, value[key]) for key in rng.sample(list(value), len(value))}
+    return value
+
+
+def test_grammar_in_any_order_accepts_every_order_of_exactly_the_valid_values() -> None:
+    verdicts = {True: 0, False: 0}
+    refused = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + SCHEMAS):
+        schema = draw_schema(seed)
+        validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        rng = random.Random(f"any order {seed}")
+        grammar = _grammar(schema, "any")
+        values = [draw_value(rng) for _ in range(VALUES)]
+        if isinstance(grammar, Grammar):
+            walked = [value for _ in range(WALKS) if (value := _walk(rng, grammar)) is not None]
+            values += walked + [mutate(rng, value) for value in walked for _ in range(2)]
+        if grammar == "refused":
+            refused += 1
+            continue
+        for value in values:
+            if not _divides_exactly(value):
+                continue
+            valid = validator.is_valid(value)
+            for _ in range(3):
+                text = json.dumps(_shuffled(rng, value), ensure_ascii=False)
+                accepted = isinstance(grammar, Grammar) and accepts(Matcher(grammar), text)
+                assert accepted == valid, (seed, json.dumps(schema), text, valid)
             verdicts[valid] += 1
     assert min(verdicts.values()) > SCHEMAS * 2, verdicts
     assert refused < SCHEMAS / 10, refused
