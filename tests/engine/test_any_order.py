@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from engine_native import Compiler, Grammar, Matcher, UnsupportedSchemaError, Vocabulary
+from engine_native import Compiler, Grammar, Matcher, SchemaError, UnsupportedSchemaError, Vocabulary
 from tests.engine.vocabularies import accepts, byte_vocabulary
 
 WORDS = ["a", "ab", "abc", "name", "nam", "names", "é", "x y", "count", "id", "items", "on", "q", "r", "s", "t", "u"]
@@ -207,6 +207,25 @@ def test_every_member_that_is_taken_leaves_a_way_to_the_end(clause: dict[str, An
         assert matcher.accept_bytes(b"}" if members else b"{}"), (seed, members)
         ends += members < 12
     assert ends > 20 or "minProperties" in clause
+
+
+@pytest.mark.parametrize("keys", [3, 70])
+def test_required_key_that_no_value_fits_makes_the_object_impossible(keys: int) -> None:
+    never = {
+        "type": "object",
+        "properties": {"x": {"allOf": [{"type": "string"}, {"type": "integer"}]}},
+        "required": ["x"],
+    }
+    schema = {"type": "object", "properties": {f"k{i}": {"type": "null"} for i in range(keys)} | {"never": never}}
+
+    optional = _compile(schema, byte_vocabulary())
+    assert accepts(Matcher(optional), '{"k1": null}')
+    assert not Matcher(optional).accept_bytes(b'{"never"')
+    with pytest.raises(SchemaError, match="nothing can match"):
+        _compile(schema | {"required": ["never"]}, byte_vocabulary())
+    array = Matcher(_compile({"items": schema | {"required": ["never"]}, "type": "array"}, byte_vocabulary()))
+    assert array.accept_bytes(b"[")
+    assert not array.accept_bytes(b"{")
 
 
 def test_token_budget_for_any_order_is_refused_and_changes_nothing() -> None:
