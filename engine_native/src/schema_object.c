@@ -375,6 +375,13 @@ static void count_limits(object_builder *o) {
         if (o->regions.n == 0 && o->min == possible && !literals_are_never(&m->literals)) m->required = true;
         required += m->required;
     }
+    if (required > o->max) o->impossible = true;
+    if (required == o->max && required > 0) { /* these and no others */
+        for (uint32_t i = 0; i < o->members.n; i++)
+            if (!o->members.at[i].required) literal_add(o->c, &o->members.at[i].literals, &schema_never, HOLDS);
+        o->regions.n = 0;
+        o->max = REPEAT_INFINITE;
+    }
     if (o->min <= required) o->min = 0;
     if (o->regions.n == 0 && o->max >= o->members.n) o->max = REPEAT_INFINITE;
     o->count_cap = o->min > 1 ? o->min : 1;
@@ -418,6 +425,7 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     for (uint32_t i = 0; i < o->members.n; i++)
         if (o->members.at[i].required && literals_are_never(&o->members.at[i].literals)) return expr_never(b);
     count_limits(o);
+    if (o->impossible) return expr_never(b);
     order_members(o);
     if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
     if (o->count_cap > MAX_COUNT)

@@ -86,6 +86,7 @@ def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
         order = [*rng.sample(likely, len(likely)), *rng.sample(range(STOP), STOP)]
         byte = next((byte for byte in order if matcher.accept_token(byte)), None)
         if byte is None:
+            assert matcher.can_terminate(), bytes(text)  # no way leads into a dead end
             break
         text.append(byte)
     return _read(text) if matcher.can_terminate() else None
