@@ -521,7 +521,7 @@ static void check_values(const interner *in) {
         const rule *r = in->nodes[i].done;
         if (d->kind == RULE_DISTINCT && r != NULL && r->values < r->min)
             json_escape(in->b->w, d->place, STE_ERR_UNSUPPORTED,
-                        "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
+                        "keyword \"%s\": at least %u are wanted, and it is not known that they can have so many values", d->place->key, r->min);
     }
 }
 

@@ -164,6 +164,10 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
     schema_context *c = o->c;
     version_list v = {0};
     way_groups groups = {0};
+    uint32_t again = 0, before = to.done; /* what an equal key may have made true this one has to make true */
+    for (uint32_t i = 0; number >= o->members.n && i < m->ways.n; i++) again |= UINT32_C(1) << m->ways.at[i].clause;
+    again &= to.others & ~m->there;
+    to.done &= ~again;
     vec_push(&c->b->w->mem, &v, (version){m->literals, to.done | m->there});
     find_groups(o, m, to.done | m->there, &groups);
     bool listed = false;
@@ -179,7 +183,9 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
             json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the negated schemas for one key multiply to more than 256 ways");
     }
     for (uint32_t j = 0; j < v.n; j++) {
+        if ((v.at[j].done & again) != again) continue;
         to.done = v.at[j].done;
+        if (number >= o->members.n) to.others |= to.done & ~before & ~m->there;
         uint32_t begin = member_begin(o, number, m, &v.at[j].literals, state_number(o, to));
         if (begin != UINT32_MAX) fsm_empty_add(o->f, open, begin);
     }
@@ -384,14 +390,40 @@ static void count_limits(object_builder *o) {
     }
     if (o->min <= required) o->min = 0;
     if (o->regions.n == 0 && o->max >= o->members.n) o->max = REPEAT_INFINITE;
-    o->count_cap = o->min > 1 ? o->min : 1;
+    uint32_t lower = o->min > 1 ? o->min : 1;
+    o->count_cap = 1;
     if (o->max != REPEAT_INFINITE && o->max > o->count_cap) o->count_cap = o->max;
     for (uint32_t k = 0; o->clauses >> k != 0; k++) {
         if ((o->clauses >> k & 1) == 0) continue;
         if (o->count_clause_min[k] > o->count_cap) o->count_cap = o->count_clause_min[k];
-        if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= o->count_cap)
-            o->count_cap = o->count_clause_max[k] + 1;
+        if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= lower) lower = o->count_clause_max[k] + 1;
     }
+    if (lower > o->count_cap) o->count_cap = lower;
+    o->repeats_count = lower > 1 && o->regions.n > 0;
+}
+
+/* Without known keys and of one kind: then the keys are like unique items (distinct.h), what follows a key is what
+ * stands between two of them. */
+static expr *lower_distinct_map(object_builder *o) {
+    schema_context *c = o->c;
+    builder *b = c->b;
+    const json *place = schema_place(c, o->branch), *min = NULL;
+    for (uint32_t i = 0; i < o->branch->n_holds && min == NULL; i++) min = json_get(o->branch->holds[i], "minProperties");
+    expr *value = conjunction_rule(c, &o->regions.at[0].literals);
+    if (value->kind == EXPR_NEVER) return value;
+    distinct_list list = {.min = o->min, .max = o->max, .place = min == NULL ? place : min};
+    list.open = expr_pair(b, c->now->object, expr_empty(b));
+    list.shut = c->now->empty_end;
+    list.element = o->regions.at[0].spelled;
+    list.separator = expr_sequence(b, (expr *[]){c->space.colon, value, c->space.comma}, 3);
+    list.close = expr_sequence(b, (expr *[]){c->space.colon, value, c->now->object_end}, 3);
+    return expr_distinct(b, &list);
+}
+
+static void note_repeats(const object_builder *o) {
+    char pointer[160];
+    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
+    builder_note(o->c->b, "%s: a key that is not named and comes again counts again for the least number of keys", pointer);
 }
 
 /* Where the key is declared; else the whole. */
@@ -427,6 +459,9 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     count_limits(o);
     if (o->impossible) return expr_never(b);
     order_members(o);
+    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && c->form == FORM_JSON && c->excludes == NULL)
+        return lower_distinct_map(o);
+    if (o->repeats_count) note_repeats(o);
     if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
     if (o->count_cap > MAX_COUNT)
         json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap);

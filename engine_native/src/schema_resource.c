@@ -84,10 +84,11 @@ static void look_at(schema_context *c, const json *node, const json *root, const
     if (node != root && schema_overridden(c, node)) return;
     uint32_t around = schema_resource_of(c, node);
     dialect draft = node == c->root ? c->draft : node == root ? c->draft : c->references->resources.at[around].draft;
-    if (node != c->root) draft = schema_named_dialect(node, draft);
+    if (node == root && node != c->root) draft = schema_named_dialect(node, draft);
     const char *id = text_of(node, draft == DRAFT_4 ? "id" : "$id");
     if (id == NULL && node == c->root) id = text_of(node, "$id");
     if (id == NULL && node == c->root) id = text_of(node, "id");
+    if (id != NULL && node != root) draft = schema_named_dialect(node, draft);
     uri u = uri_parse(id == NULL ? "" : id);
     if (node == root || (id != NULL && (id[0] != '#' || id[1] == '\0'))) {
         const char *base = node == root ? retrieved : c->references->resources.at[around].uri;

@@ -225,6 +225,16 @@ def test_id_of_draft_4_counts_where_no_draft_is_named_and_nothing_else_is_meant(
         compiler().compile_json_schema({"$schema": "http://json-schema.org/draft-07/schema#"} | schema)
 
 
+def test_draft_that_a_subschema_names_without_an_id_means_nothing() -> None:
+    schema: dict[str, Any] = {
+        "properties": {"a": {"$schema": "http://json-schema.org/draft-04/schema#", "id": "other", "$ref": "#/$defs/n"}},
+        "$defs": {"n": {"const": 1}},
+    }
+
+    assert _fits(schema, {"a": 1})
+    assert not _fits(schema, {"a": 2})  # draft 4 does not know "const"
+
+
 def test_pointers_are_not_disturbed_by_an_id_without_a_meaning() -> None:
     schema: dict[str, Any] = {
         "properties": {"a": {"id": "/properties/a", "$ref": "#/definitions/n"}},
