@@ -11,6 +11,8 @@
  * comparison with high), explored breadth first. */
 #include "decimal.h"
 
+#include "scientific.h"
+
 bool decimal_parse(const char *text, size_t n, decimal *out) {
     memset(out, 0, sizeof *out);
     size_t i = 0;
@@ -257,6 +259,7 @@ static void append_side(fsm *f, uint32_t from, const number_bound *near, const n
     bool only_sign = !far->present && (!near->present || (decimal_is_zero(&near->value) && !near->exclusive));
     number_bound n = magnitude(near), m = magnitude(far);
     append(f, from, only_sign ? magnitude_any(f->w, form) : magnitude_range(f->w, &n, &m, form));
+    if (!only_sign && form == NUMBER_ANY) append_scientific(f, from, &n, &m);
 }
 
 fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, number_form form) {
