@@ -68,6 +68,7 @@ static uint32_t enter(schema_context *c, uint32_t scope, uint32_t resource) {
     struct schema_references *r = c->references;
     size_t size = (r->dynamic.n + 1) * sizeof(uint32_t);
     uint32_t *next = arena_alloc(&c->b->w->mem, r->dynamic.n + 1, sizeof *next);
+    work_charge(c->b->w, 1 + ((uint64_t)r->dynamic.n * r->anchors.n + (uint64_t)r->scopes.n * r->dynamic.n) / 64);
     if (scope != 0) memcpy(next, r->scopes.at[scope - 1], size);
     for (uint32_t i = 0; i < r->dynamic.n; i++)
         if (next[i] == 0 && schema_find_anchor(c, resource, r->dynamic.at[i], true) != NULL) next[i] = resource + 1;
@@ -150,6 +151,7 @@ static const json *dynamic_target(schema_context *c, const schema_anchor *own, u
 static const json *find_target(schema_context *c, const json *ref) {
     work *w = c->b->w;
     struct schema_references *r = c->references;
+    work_charge(w, 1 + (r->resources.n + r->anchors.n) / 64);
     uri u = uri_parse(ref->u.text);
     uint32_t from = schema_resource_of(c, ref->parent), scope = r->resources.at[from].scope;
     const char *full = uri_resolve(w, r->resources.at[from].uri, &u);
