@@ -321,7 +321,7 @@ class Compiler:
                 line break and its indentation), ``"none"`` or ``"any"``.
             property_order: ``"declared"``: keys come in the order of ``properties``,
                 undeclared ones last. ``"any"``: in any order, for objects with
-                few enough named keys.
+                up to 4,096 named keys (fewer where members are counted).
             separators: Between items and after keys, exactly, as for
                 ``json.dumps``: a comma and a colon with spaces around them.
                 There is no other white space then.
