@@ -348,7 +348,7 @@ static void order_members(object_builder *o) {
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     o->once_from = sorted.n;
-    uint32_t onces = o->count_cap > 1 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
+    uint32_t onces = o->count_cap > 1 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
     bool fits = onces <= (o->c->any_order ? MAX_ONCE : FEW_ONCES) && in_states <= MAX_TRACKED && ((uint64_t)grid * states << in_states) <= MAX_TRACKED_PRODUCT;
     if (fits && onces > 0 && (most < unordered || (o->clauses == 0 && unordered > MOST_IN_STATES))) {
         o->once_from = sorted.n - onces;
