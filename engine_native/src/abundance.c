@@ -120,6 +120,33 @@ static uint32_t power(uint32_t of, uint32_t n) {
     return out < UINT32_MAX ? (uint32_t)out : UINT32_MAX;
 }
 
+#define MOST_STEPS 64
+
+/* Texts of a metered rule that have at most as many bytes as it admits characters: at least so many, counted up to MOST_STEPS. */
+static uint32_t short_texts(const reached *q, const rule *r) {
+    arena *mem = &q->b->w->mem;
+    uint64_t *now = arena_alloc(mem, r->n_states, sizeof *now), *next = arena_alloc(mem, r->n_states, sizeof *next), found = 0;
+    now[0] = 1;
+    for (uint32_t step = 0; step < r->meter.most_chars && step < MOST_STEPS && found < UINT32_MAX; step++) {
+        work_charge(q->b->w, (r->n_bytes + r->n_rules) / 16 + 1);
+        memset(next, 0, r->n_states * sizeof *next);
+        for (uint32_t s = 0; s < r->n_states; s++) {
+            const state *st = &r->states[s];
+            for (uint32_t e = 0; now[s] != 0 && e < st->n_bytes + st->n_rules; e++) {
+                uint64_t *to = &next[target(st, e) - r->states], width = e < st->n_bytes ? st->bytes[e].hi - st->bytes[e].lo + 1u : 1;
+                *to += now[s] * width;
+                if (*to > UINT32_MAX) *to = UINT32_MAX;
+            }
+        }
+        for (uint32_t s = 0; s < r->n_states; s++)
+            if (r->states[s].final && step + 1 >= r->meter.least_chars) found += next[s];
+        uint64_t *swap = now;
+        now = next;
+        next = swap;
+    }
+    return found < UINT32_MAX ? (uint32_t)found : UINT32_MAX;
+}
+
 static uint32_t own_values(const reached *q, const rule *r) {
     if (r->kind == RULE_REPEAT) {
         const rule *of = r->max == 0 ? NULL : built(r->repeated);
@@ -128,6 +155,7 @@ static uint32_t own_values(const reached *q, const rule *r) {
         return power(count_characters(&of->states[0], 'a', 'z'), r->max); /* each makes another string */
     }
     if (r->kind != RULE_PLAIN) return 1;
+    if (r->metered && r->meter.most_chars != 0) return short_texts(q, r);
     if (has_cycle(q, r)) return UINT32_MAX;
     uint32_t most = 1;
     for (uint32_t s = 0; s < r->n_states; s++) { /* each digit makes another number, or another string */

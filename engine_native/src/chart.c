@@ -198,6 +198,7 @@ static void wake(chart *c, chart_waiter w, chart_item done) {
         next.reg = next_count(r, next.reg);
     } else {
         next.state = next.state->rules[w.edge].to;
+        if (r->metered && !meter_reference(next.state, &next.reg)) return;
     }
     uint64_t hash = item_hash(&next);
     if (item_dead(next.state, next.reg) || !charge(c) || has_item(c, &next, hash)) return;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "direct.h"
 #include "json.h"
 #include "utf8.h"
 
@@ -139,6 +140,22 @@ expr *expr_fsm(builder *b, fsm *automaton) {
     expr *e = expr_new(b, EXPR_FSM, fsm_size(automaton));
     e->u.automaton = automaton;
     return e;
+}
+
+expr *expr_graph(builder *b) {
+    expr *e = expr_new(b, EXPR_GRAPH, 2);
+    e->u.graph.shape = fsm_new(b->w);
+    uint32_t end = fsm_state(e->u.graph.shape);
+    e->u.graph.shape->final.at[end] = 1;
+    return e;
+}
+
+void graph_edge(builder *b, expr *graph, uint32_t from, expr *label, uint32_t to) {
+    uint32_t number = graph->u.graph.labels.n;
+    vec_push(&b->w->mem, &graph->u.graph.labels, label);
+    fsm_edge_add(graph->u.graph.shape, from, number, number, to);
+    uint64_t size = (uint64_t)graph->size + label->size + 1;
+    graph->size = size > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)size;
 }
 
 expr *expr_capture(builder *b, expr *body, capture c) {
@@ -311,8 +328,7 @@ static void build_repeat(builder *b, const expr *e, fsm *f, uint32_t from, uint3
     fsm_empty_add(f, at, to);
 }
 
-/* A rule that is only another rule's name stands for that one (a cycle of names matches nothing either way). */
-static uint32_t aliased(const builder *b, uint32_t rule) {
+uint32_t rule_aliased(const builder *b, uint32_t rule) {
     for (int hops = 0; hops < 32; hops++) {
         const draft_rule *r = &b->rules.at[rule];
         if (r->kind != RULE_PLAIN || r->capture.name != NULL || meter_counts(&r->meter) || r->body == NULL || r->body->kind != EXPR_RULE) break;
@@ -386,6 +402,20 @@ static void build_choice(builder *b, const expr *e, fsm *f, uint32_t from, uint3
     }
 }
 
+static void build_graph(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
+    const fsm *shape = e->u.graph.shape;
+    uint32_t n = fsm_size(shape), *number = arena_alloc(&b->w->mem, n, sizeof *number);
+    for (uint32_t s = 0; s < n; s++) number[s] = fsm_state(f);
+    fsm_empty_add(f, from, number[0]);
+    fsm_empty_add(f, number[1], to);
+    for (uint32_t i = 0; i < shape->empties.n; i++)
+        fsm_empty_add(f, number[shape->empties.at[i].from], number[shape->empties.at[i].to]);
+    for (uint32_t i = 0; i < shape->edges.n; i++) {
+        fsm_edge g = shape->edges.at[i];
+        expr_build(b, e->u.graph.labels.at[g.lo], f, number[g.from], number[g.to]);
+    }
+}
+
 void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
     uint32_t at = from;
     switch (e->kind) {
@@ -418,11 +448,11 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         build_repeat(b, e, f, from, to);
         return;
     case EXPR_RULE:
-        at = SYM_RULE + aliased(b, e->u.id);
+        at = SYM_RULE + rule_aliased(b, e->u.id);
         fsm_edge_add(f, from, at, at, to);
         return;
     case EXPR_ONCE:
-        at = e->u.id == MAX_ONCE ? SYM_REQUIRED : SYM_ONCE + e->u.id;
+        at = once_symbol(e->u.id);
         fsm_edge_add(f, from, at, at, to);
         return;
     case EXPR_TOKEN:
@@ -430,6 +460,9 @@ void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to) {
         return;
     case EXPR_FSM:
         fsm_insert(f, e->u.automaton, from, to);
+        return;
+    case EXPR_GRAPH:
+        build_graph(b, e, f, from, to);
         return;
     case EXPR_DISPATCH:
         dispatch_build(b, e, f, from, to);
@@ -542,22 +575,28 @@ static void settle(builder *b, references *r, bool nullable) {
     }
 }
 
+fsm *expr_automaton(builder *b, const expr *e) {
+    fsm *direct = e->kind != EXPR_FSM ? expr_direct(b, e) : NULL;
+    if (direct != NULL) return direct;
+    arena_mark here = arena_here(&b->w->mem);
+    fsm *f = fsm_new(b->w);
+    uint32_t end = fsm_state(f);
+    f->final.at[end] = 1;
+    expr_build(b, e, f, f->start, end);
+    return fsm_keep(fsm_determinise(f), here);
+}
+
 void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind != RULE_PLAIN && rule->kind != RULE_DISTINCT) continue;
         assert(rule->body != NULL);
-        if (rule->kind == RULE_DISTINCT) rule->repeated = aliased(b, rule->repeated);
+        if (rule->kind == RULE_DISTINCT) rule->repeated = rule_aliased(b, rule->repeated);
         if (rule->body->kind == EXPR_FSM && rule->body->u.automaton->reduced) {
             rule->automaton = rule->body->u.automaton;
             continue;
         }
-        arena_mark here = arena_here(&b->w->mem);
-        fsm *f = fsm_new(b->w);
-        uint32_t end = fsm_state(f);
-        f->final.at[end] = 1;
-        expr_build(b, rule->body, f, f->start, end);
-        b->rules.at[i].automaton = fsm_keep(fsm_determinise(f), here);
+        rule->automaton = expr_automaton(b, rule->body);
     }
     references r = {0};
     references_init(b, &r);
@@ -567,6 +606,8 @@ void builder_finish(builder *b, int code) {
             json_escape(b->w, b->texts.at[i].place, STE_ERR_SCHEMA, "nothing satisfies this schema");
     if (!b->rules.at[b->root].productive) escape(&b->w->out, code, 0, "nothing can match: the grammar is empty");
     settle(b, &r, true);
+    bool all = true; /* rules match something */
+    for (uint32_t i = 0; i < b->rules.n && all; i++) all = b->rules.at[i].productive;
     for (uint32_t i = 0; i < b->rules.n; i++) {
         draft_rule *rule = &b->rules.at[i];
         if (rule->kind == RULE_NAMED) continue;
@@ -577,8 +618,8 @@ void builder_finish(builder *b, int code) {
             if (!b->rules.at[rule->repeated].productive) rule->max = 0;
             continue;
         }
-        if (rule->body->kind == EXPR_FSM && rule->automaton == rule->body->u.automaton) continue; /* as small as it gets */
+        if (all && rule->automaton->reduced) continue; /* as small as it gets */
         fsm *trimmed = rule->productive ? fsm_trim(rule->automaton, edge_productive, b) : NULL;
-        rule->automaton = trimmed == NULL ? NULL : fsm_minimise(trimmed);
+        rule->automaton = trimmed == NULL ? NULL : trimmed->reduced ? trimmed : fsm_minimise(trimmed);
     }
 }

@@ -7,6 +7,8 @@
  *   expressions -> fsm with empty edges (Thompson) -> deterministic
  *     -> references to rules that match nothing removed -> minimised
  *
+ * or, where that serves, at once (direct.h).
+ *
  * A counted repeat that would be long when written out becomes a rule of its
  * own kind with bounds; the parser counts in a register (set.c).
  * Recursion over expressions is bounded by limits.depth of the text. */
@@ -42,6 +44,7 @@ typedef enum expr_kind {
     EXPR_TOKEN,
     EXPR_ONCE,
     EXPR_FSM,
+    EXPR_GRAPH,
     EXPR_DISPATCH,
 } expr_kind;
 
@@ -62,6 +65,10 @@ struct expr {
             uint32_t lo, hi;             /* TOKEN: any one of these ids */
         } tokens;
         fsm *automaton;                  /* FSM: over bytes, without rules */
+        struct {
+            fsm *shape;                  /* GRAPH: the symbols of its edges are numbers of labels */
+            VEC(expr *) labels;
+        } graph;
         struct {
             const dispatch_pattern *patterns; /* n of them */
             bool loop;                   /* after `then`, text again; else the end */
@@ -84,8 +91,9 @@ typedef struct capture {
 } capture;
 
 /* How much a rule may match, whatever its automaton says.  0: no such bound.  A token counts if any byte of it is
- * matched; special tokens that are matched as units count nothing.  Wherever the automaton is, it must be able to go on
- * for as long as one likes; and with most_tokens to end after every character. */
+ * matched; special tokens that are matched as units count nothing.  A reference to a rule stands for one character, and is
+ * there only if tokens are not counted.  Wherever the automaton is, it must be able to go on
+ * for as long as one likes if there is a least number; and with most_tokens to end after every character. */
 typedef struct meter {
     uint32_t most_tokens, least_chars, most_chars;
 } meter;
@@ -135,6 +143,7 @@ typedef struct builder {
     VEC(text_rule) texts;
     VEC(draft_rule) rules;
     VEC(const char *) notes;
+    fsm *fixed_strings; /* json_text.c: made once */
     uint32_t root;
 } builder;
 
@@ -188,6 +197,10 @@ typedef struct distinct_list {
 expr *expr_distinct(builder *b, const distinct_list *list);
 expr *expr_rule(builder *b, uint32_t rule);
 expr *expr_fsm(builder *b, fsm *automaton);
+/* An automaton whose edges are expressions.  It begins in state 0 and ends in state 1; others, and empty edges, are
+ * added to u.graph.shape. */
+expr *expr_graph(builder *b);
+void graph_edge(builder *b, expr *graph, uint32_t from, expr *label, uint32_t to);
 /* A rule of its own for body, whose span is reported (capture.h). */
 expr *expr_capture(builder *b, expr *body, capture c);
 /* A rule of its own for body, within limits. */
@@ -197,8 +210,13 @@ expr *expr_dispatch(builder *b, const dispatch_pattern *patterns, uint32_t n, bo
 /* Symbols of a literal (special tokens as units); returns their number. */
 uint32_t literal_symbols(builder *b, const void *bytes, size_t n, const uint32_t **symbols);
 
+/* A rule that is only another rule's name stands for that one (a cycle of names matches nothing either way). */
+uint32_t rule_aliased(const builder *b, uint32_t rule);
+static inline uint32_t once_symbol(uint32_t which) { return which == MAX_ONCE ? SYM_REQUIRED : SYM_ONCE + which; }
 /* Add the automaton of e between two states of f. */
 void expr_build(builder *b, const expr *e, fsm *f, uint32_t from, uint32_t to);
+/* The automaton of e by itself: deterministic, unless that takes too much. */
+fsm *expr_automaton(builder *b, const expr *e);
 /* A pattern that can never come about: `by`, another one, is part of it and completes first, or is the same. */
 typedef struct dispatch_clash {
     uint32_t pattern, by;

@@ -608,9 +608,8 @@ static uint32_t merger_entry(merger *m, uint32_t s, uint32_t tag) {
     return m->final.n - 1;
 }
 
-/* Strongly connected components (Tarjan), without recursion: states in `order`, callees first;
- * a component ends where last[] is set. */
-static void components(fsm *f, uint32_t *order, uint8_t *last) {
+/* Tarjan's algorithm, without recursion. */
+uint32_t fsm_components(const fsm *f, uint32_t *order, uint8_t *last) {
     arena *mem = &f->w->mem;
     uint32_t n = fsm_size(f), depth = 0, on_stack = 0, counter = 0, done = 0;
     uint32_t *index = arena_alloc(mem, n, sizeof *index), *low = arena_alloc(mem, n, sizeof *low);
@@ -647,7 +646,7 @@ static void components(fsm *f, uint32_t *order, uint8_t *last) {
         }
         if (--depth > 0 && low[s] < low[path[depth - 1]]) low[path[depth - 1]] = low[s];
     }
-    assert(done == n); /* trimmed: every state is reachable */
+    return done;
 }
 
 /* The quotient by m->class, states numbered breadth first from the start. */
@@ -843,7 +842,7 @@ fsm *fsm_minimise(fsm *f) {
     merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
     uint8_t *last = arena_alloc(mem, n, 1);
-    components(f, order, last);
+    fsm_components(f, order, last); /* trimmed: every state is reached */
     merger_clear(&m, n);
     for (uint32_t from = 0, to; from < n; from = to) {
         for (to = from + 1; !last[to - 1]; to++) {}

@@ -86,6 +86,9 @@ fsm *fsm_determinise_fully(fsm *f);
 /* The same for an alphabet 0 .. letters - 1: where everything is accepted that can follow, nothing else is looked at.
  * A symbol past the letters may not follow such a place. */
 fsm *fsm_determinise_letters(fsm *f, uint32_t letters);
+/* Strongly connected components: the states that the start reaches in `order`, callees first; a component ends where
+ * last[], all 0 before, is set.  Returns how many states.  Needs an indexed fsm without empty edges. */
+uint32_t fsm_components(const fsm *f, uint32_t *order, uint8_t *last);
 /* Keep states that reach a final one along edges that keep(ctx, edge) admits, and those edges;
  * NULL if the language is empty.  Needs an indexed fsm without empty edges. */
 fsm *fsm_trim(fsm *f, bool (*keep)(void *ctx, const fsm_edge *e), void *ctx);

@@ -1,6 +1,7 @@
 /* json_text.c - see json_text.h. */
 #include "json_text.h"
 
+#include "direct.h"
 #include "fsm_product.h"
 #include "utf8.h"
 
@@ -22,13 +23,12 @@ static void add_hex(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to
     }
 }
 
-static uint32_t add_hex_run(fsm *f, uint32_t from, uint32_t digits) {
+static void add_hex_run(fsm *f, uint32_t from, uint32_t digits, uint32_t to) {
     for (; digits > 0; digits--) {
-        uint32_t next = fsm_state(f);
+        uint32_t next = digits == 1 ? to : fsm_state(f);
         add_hex(f, from, 0, 15, next);
         from = next;
     }
-    return from;
 }
 
 /* From after "\u": D000 .. D7FF (two digits left after the second), and surrogate pairs. */
@@ -37,7 +37,8 @@ static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
     add_hex(f, u, 13, 13, d);
     add_hex(f, d, 0, 7, two_left);
     add_hex(f, d, 8, 11, high); /* D800 .. DBFF, then DC00 .. DFFF */
-    uint32_t at = add_hex_run(f, high, 2);
+    uint32_t at = fsm_state(f);
+    add_hex_run(f, high, 2, at);
     for (const char *c = "\\u"; *c != 0; c++) {
         uint32_t next = fsm_state(f);
         fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
@@ -45,7 +46,7 @@ static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
     }
     add_hex(f, at, 13, 13, low);
     add_hex(f, low, 12, 15, low2);
-    fsm_empty_add(f, add_hex_run(f, low2, 2), to);
+    add_hex_run(f, low2, 2, to);
 }
 
 static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
@@ -55,8 +56,9 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
     fsm_edge_add(f, escape, 'u', 'u', u);
     add_hex(f, u, 0, 12, three_left);
     add_hex(f, u, 14, 15, three_left);
-    uint32_t two_left = add_hex_run(f, three_left, 1);
-    fsm_empty_add(f, add_hex_run(f, two_left, 2), to);
+    uint32_t two_left = fsm_state(f);
+    add_hex_run(f, three_left, 1, two_left);
+    add_hex_run(f, two_left, 2, to);
     add_surrogates(f, u, two_left, to);
 }
 
@@ -84,20 +86,50 @@ static fsm *make_string(work *w, int variant) {
 
 const shared_rule json_character = {"\1character", make_character, 96}, json_string = {"\1string", make_string, 1};
 
-/* \uXXXX for one code unit. */
-static uint32_t add_unit(fsm *f, uint32_t at, uint32_t unit) {
-    for (const char *c = "\\u"; *c != 0; c++) {
-        uint32_t next = fsm_state(f);
-        fsm_edge_add(f, at, (uint8_t)*c, (uint8_t)*c, next);
-        at = next;
+/* \uXXXX for one code unit; its letters in either case. */
+static expr *unit(builder *b, uint32_t u) {
+    expr *parts[5] = {expr_text(b, "\\u")};
+    for (int i = 0; i < 4; i++) {
+        uint32_t digit = u >> (12 - 4 * i) & 15;
+        cp_range one = {'0' + digit, '0' + digit}, two[2] = {{'A' + digit - 10, 'A' + digit - 10}, {'a' + digit - 10, 'a' + digit - 10}};
+        parts[i + 1] = digit < 10 ? expr_class(b, &one, 1) : expr_class(b, two, 2);
     }
-    for (int shift = 12; shift >= 0; shift -= 4) {
-        uint32_t next = fsm_state(f), digit = unit >> shift & 15;
-        add_hex(f, at, digit, digit, next);
-        at = next;
-    }
-    return at;
+    return expr_sequence(b, parts, 5);
 }
+
+expr *json_fixed_string(builder *b, const char *s, size_t n) {
+    static const char hex[] = "0123456789abcdef";
+    arena *mem = &b->w->mem;
+    VEC(char) run = {0}; /* bytes with one spelling */
+    VEC(expr *) parts = {0};
+    vec_push(mem, &run, '"');
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0, length = utf8_decode((const uint8_t *)s + i, n - i, &cp);
+        assert(length != 0); /* the JSON reader lets nothing else through */
+        const char *p = cp < 0x80 && cp != 0 ? strchr(short_from, (char)cp) : NULL;
+        if (p != NULL || cp < 0x20) {
+            char escape[6] = {'\\', p != NULL ? short_to[p - short_from] : 'u', '0', '0', hex[cp >> 4 & 15], hex[cp & 15]};
+            for (int k = 0; k < (p != NULL ? 2 : 6); k++) vec_push(mem, &run, escape[k]);
+        } else if (cp < 0x7F) {
+            vec_push(mem, &run, s[i]);
+        } else {
+            expr *spellings[2] = {expr_bytes(b, s + i, length), cp < 0x10000 ? unit(b, cp) : NULL};
+            if (cp >= 0x10000)
+                spellings[1] = expr_pair(b, unit(b, 0xD800 + ((cp - 0x10000) >> 10)), unit(b, 0xDC00 + (cp & 0x3FF)));
+            expr *before = expr_bytes(b, run.at, run.n), *either = expr_choice(b, spellings, 2);
+            vec_push(mem, &parts, before);
+            vec_push(mem, &parts, either);
+            run.n = 0;
+        }
+        i += length;
+    }
+    vec_push(mem, &run, '"');
+    expr *rest = expr_bytes(b, run.at, run.n);
+    vec_push(mem, &parts, rest);
+    return expr_sequence(b, parts.at, parts.n);
+}
+
+/* ---- from code points to spellings ---- */
 
 static uint32_t add_bytes(fsm *f, uint32_t at, const char *s, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -107,35 +139,6 @@ static uint32_t add_bytes(fsm *f, uint32_t at, const char *s, size_t n) {
     }
     return at;
 }
-
-expr *json_fixed_string(builder *b, const char *s, size_t n) {
-    static const char hex[] = "0123456789abcdef";
-    fsm *f = fsm_new(b->w);
-    uint32_t at = add_bytes(f, f->start, "\"", 1);
-    for (size_t i = 0; i < n;) {
-        uint32_t cp = 0, length = utf8_decode((const uint8_t *)s + i, n - i, &cp);
-        assert(length != 0); /* the JSON reader lets nothing else through */
-        const char *p = cp < 0x80 && cp != 0 ? strchr(short_from, (char)cp) : NULL;
-        if (p != NULL) {
-            at = add_bytes(f, at, (char[]){'\\', short_to[p - short_from]}, 2);
-        } else if (cp < 0x20) {
-            at = add_bytes(f, at, (char[]){'\\', 'u', '0', '0', hex[cp >> 4], hex[cp & 15]}, 6);
-        } else {
-            uint32_t next = add_bytes(f, at, s + i, length);
-            if (cp >= 0x10000)
-                fsm_empty_add(f, add_unit(f, add_unit(f, at, 0xD800 + ((cp - 0x10000) >> 10)), 0xDC00 + (cp & 0x3FF)), next);
-            else if (cp >= 0x7F)
-                fsm_empty_add(f, add_unit(f, at, cp), next);
-            at = next;
-        }
-        i += length;
-    }
-    at = add_bytes(f, at, "\"", 1);
-    f->final.at[at] = 1;
-    return expr_fsm(b, f);
-}
-
-/* ---- from code points to spellings ---- */
 
 /* Four hexadecimal digits of the values lo..hi, of which `digits` are left. */
 static void add_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to) {
@@ -255,7 +258,7 @@ static void share_long(builder *b, long_classes *known, const fsm *text, uint32_
     }
 }
 
-fsm *json_spelled_automaton(builder *b, const fsm *text) {
+static fsm *spelled(builder *b, const fsm *text, bool share) {
     fsm *f = fsm_new(b->w);
     long_classes known = {0};
     uint32_t n = fsm_size(text);
@@ -271,12 +274,17 @@ fsm *json_spelled_automaton(builder *b, const fsm *text) {
                 continue;
             }
             spell_short(f, s, g.lo, g.hi, g.to);
-            if (n < SHARE_FROM) spell_long(&at, g.lo, g.hi, g.to);
+            if (!share) spell_long(&at, g.lo, g.hi, g.to);
         }
-        if (n >= SHARE_FROM) share_long(b, &known, text, s, f);
+        if (share) share_long(b, &known, text, s, f);
     }
+    if (share) fsm_index(f); /* as deterministic as the text's */
     return f;
 }
+
+fsm *json_spelled_automaton(builder *b, const fsm *text) { return spelled(b, text, fsm_size(text) >= SHARE_FROM); }
+
+fsm *json_spelled_characters(builder *b, const fsm *text) { return spelled(b, text, true); }
 
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {
@@ -311,15 +319,14 @@ static fsm *fixed_strings_automaton(work *w) {
     fsm_edge_add(f, control1, '0', '9', body);
     fsm_edge_add(f, control1, 'a', 'f', body);
     add_surrogates(f, u, two_left, body);
+    fsm_index(f); /* deterministic as it is */
     return f;
 }
 
 fsm *json_other_string_automaton(builder *b, expr *taken) {
-    fsm *f = fsm_new(b->w);
-    uint32_t end = fsm_state(f);
-    f->final.at[end] = 1;
-    expr_build(b, taken, f, f->start, end);
-    return fsm_difference(fsm_determinise(fixed_strings_automaton(b->w)), fsm_determinise(f));
+    if (b->fixed_strings == NULL) b->fixed_strings = fixed_strings_automaton(b->w);
+    fsm *direct = expr_direct_others(b, b->fixed_strings, taken);
+    return direct != NULL ? direct : fsm_difference(b->fixed_strings, expr_automaton(b, taken));
 }
 
 /* Indentation that a bounded line break may have. */

@@ -23,6 +23,8 @@ extern const shared_rule json_character, json_string;
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
  * rules, which spell for themselves, may be among its edges. */
 fsm *json_spelled_automaton(builder *b, const fsm *text);
+/* The same with one edge for each character: a byte, or a reference to a rule for what is longer. */
+fsm *json_spelled_characters(builder *b, const fsm *text);
 
 /* A string, quotes included, that is none of the fixed strings of `taken`. */
 fsm *json_other_string_automaton(builder *b, expr *taken);

@@ -4,7 +4,8 @@
  *   bits 32..62  tokens so far, this one included once it has matched a byte
  *   bit 63       this token is counted
  *
- * A byte that begins a character counts one, the first byte of a token counts
+ * A byte that begins a character counts one, and so does a reference to a rule, which
+ * stands for one character; the first byte of a token counts
  * one token; an item dies where its bound leaves no way to the end of the rule.  Where a bound is out of reach of any token (set_canonical) the
  * count is replaced by a mark that does not count: the text is then as free as
  * text without a meter, and masks and loops are shared.
@@ -42,12 +43,22 @@ static inline bool meter_may_end(const rule *r, uint64_t reg) {
     return meter_chars(reg) != CHARS_OPEN && meter_chars(reg) >= r->meter.least_chars;
 }
 
+static inline uint32_t meter_counted(const rule *r, uint32_t chars) {
+    return chars < CHARS_OPEN && (r->meter.most_chars != 0 || chars < r->meter.least_chars) ? chars + 1 : chars;
+}
+
+/* One more character by a reference, to the state `to`: false if it is too much.  Tokens are not counted in such rules. */
+static inline bool meter_reference(const state *to, uint64_t *reg) {
+    *reg = meter_register(meter_counted(to->rule, meter_chars(*reg)), meter_tokens(*reg), meter_inside(*reg));
+    return !meter_over(to, *reg);
+}
+
 /* One more byte, to the state `to`: false if it is too much. */
 static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
     const rule *r = to->rule;
     uint32_t chars = meter_chars(*reg), tokens = meter_tokens(*reg);
     bool inside = meter_inside(*reg);
-    if (begins_character(byte) && chars < CHARS_OPEN && (r->meter.most_chars != 0 || chars < r->meter.least_chars)) chars++;
+    if (begins_character(byte)) chars = meter_counted(r, chars);
     if (r->meter.most_tokens != 0 && tokens != TOKENS_FREE && !inside) {
         if (meter_spent(r, *reg)) return false;
         tokens++;

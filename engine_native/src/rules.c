@@ -127,8 +127,25 @@ static bool key_before(const order_key *a, const order_key *b) {
     return a->edge.to < b->edge.to;
 }
 
+/* Is f numbered breadth first, with edges in the order of key_before? */
+static bool is_canonical(const interner *in, const fsm *f) {
+    uint32_t next = 1; /* the next number to be met */
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        fsm_edge g = f->edges.at[e];
+        if (g.to > next) return false;
+        next += g.to == next;
+        if (e == 0 || f->edges.at[e - 1].from != g.from || !sym_is_rule(g.lo)) continue;
+        fsm_edge before = f->edges.at[e - 1];
+        order_key a = {sym_is_rule(before.lo) ? reference_hash(in, rule_number(&before)) : 0, before};
+        order_key b = {reference_hash(in, rule_number(&g)), g};
+        if (key_before(&b, &a)) return false;
+    }
+    return f->start == 0;
+}
+
 /* Breadth-first numbering; the edges of a state in the order of key_before. */
-static fsm *renumber(interner *in, const fsm *f) {
+static fsm *renumber(interner *in, fsm *f) {
+    if (is_canonical(in, f)) return f;
     arena *mem = in->mem;
     uint32_t n = fsm_size(f), head = 0, tail = 0;
     f->w->states -= n; /* the new one takes its place */
@@ -437,6 +454,10 @@ static void find_need(rule *r) {
             for (uint32_t e = 0; e < st->n_bytes; e++) {
                 uint32_t to = st->bytes[e].to->need;
                 if (to != UINT32_MAX && to + begins_character(st->bytes[e].lo) < need) need = to + begins_character(st->bytes[e].lo);
+            }
+            for (uint32_t e = 0; e < st->n_rules; e++) { /* one character each */
+                uint32_t to = st->rules[e].to->need;
+                if (to < UINT32_MAX - 1 && to + 1 < need) need = to + 1;
             }
             for (uint32_t e = 0; e < st->n_tokens; e++)
                 if (st->tokens[e].to->need < need) need = st->tokens[e].to->need;

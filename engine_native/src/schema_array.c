@@ -46,8 +46,8 @@ typedef struct array_builder {
     VEC(const json *) values; /* under uniqueItems */
     expr **spelled;
     expr *separator;
-    fsm *f;
-    uint32_t end;
+    expr *graph;
+    fsm *f; /* its shape */
     VEC(array_state) states;
     VEC(uint32_t) number; /* of the state after an item, in f */
     state_table table;
@@ -335,7 +335,7 @@ static void add_unique(array_builder *a, uint32_t from, const array_state *s, co
             fits = schema_valid(c, a->values.at[i], v->literals.at[k].node) == (v->literals.at[k].sign == HOLDS);
         array_state to = v->to;
         to.seen |= UINT32_C(1) << i;
-        if (fits) expr_build(c->b, a->spelled[i], a->f, from, state_number(a, to));
+        if (fits) graph_edge(c->b, a->graph, from, a->spelled[i], state_number(a, to));
     }
 }
 
@@ -353,7 +353,7 @@ static void add_items(array_builder *a, uint32_t from, array_state s) {
         if (a->unique)
             add_unique(a, from, &s, &v.at[i]);
         else
-            expr_build(c->b, conjunction_rule(c, &v.at[i].literals), a->f, from, state_number(a, v.at[i].to));
+            graph_edge(c->b, a->graph, from, conjunction_rule(c, &v.at[i].literals), state_number(a, v.at[i].to));
     }
 }
 
@@ -390,25 +390,24 @@ static void count_matters(array_builder *a, const json *node, bool fails) {
 
 static expr *lower_states(array_builder *a) {
     builder *b = a->c->b;
-    a->f = fsm_new(b->w);
-    a->end = fsm_state(a->f);
-    a->f->final.at[a->end] = 1;
+    a->graph = expr_graph(b);
+    a->f = a->graph->u.graph.shape;
     a->separator = a->c->space.comma;
     array_state none = {0};
     uint32_t begin = fsm_state(a->f);
-    expr_build(b, a->c->now->array, a->f, a->f->start, begin);
-    if (complete(a, &none)) expr_build(b, a->c->now->array_end, a->f, begin, a->end);
+    graph_edge(b, a->graph, 0, a->c->now->array, begin);
+    if (complete(a, &none)) graph_edge(b, a->graph, begin, a->c->now->array_end, 1);
     add_items(a, begin, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];
-        if (complete(a, &s)) expr_build(b, expr_pair(b, a->c->space.inside, a->c->now->array_end), a->f, at, a->end);
+        if (complete(a, &s)) graph_edge(b, a->graph, at, expr_pair(b, a->c->space.inside, a->c->now->array_end), 1);
         if (s.index == a->max) continue;
         uint32_t next = fsm_state(a->f);
-        expr_build(b, a->separator, a->f, at, next);
+        graph_edge(b, a->graph, at, a->separator, next);
         add_items(a, next, s);
     }
-    return expr_fsm(b, a->f);
+    return a->graph;
 }
 
 expr *lower_array(schema_context *c, const schema_branch *branch) {

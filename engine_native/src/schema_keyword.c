@@ -43,12 +43,13 @@ static bool annotates(const json *member) {
     return false;
 }
 
-static uint64_t hash_text(const json *at, uint64_t h) {
-    h = hash_mix(h, (uint64_t)at->kind);
+/* Of what is deeper down only how much it is: each node would be hashed once for each level above it. */
+static uint64_t hash_text(const json *at, uint64_t h, uint32_t depth) {
+    h = hash_mix(h, (uint64_t)at->kind << 32 | at->n);
     if (at->kind == JSON_STRING || at->kind == JSON_NUMBER) return hash_bytes(at->u.text, at->n, h);
-    for (uint32_t i = 0; at->kind >= JSON_ARRAY && i < at->n; i++) {
+    for (uint32_t i = 0; at->kind >= JSON_ARRAY && i < at->n && depth > 0; i++) {
         if (at->kind == JSON_OBJECT) h = hash_bytes(at->u.items[i].key, at->u.items[i].key_n, h);
-        h = hash_text(&at->u.items[i], h);
+        h = hash_text(&at->u.items[i], h, depth - 1);
     }
     return h;
 }
@@ -68,7 +69,7 @@ static bool same_text(const json *a, const json *b) {
 static uint64_t hash_schema(const json *at) {
     uint64_t h = 7;
     for (uint32_t i = 0; i < at->n; i++)
-        if (!annotates(&at->u.items[i])) h = hash_text(&at->u.items[i], hash_bytes(at->u.items[i].key, at->u.items[i].key_n, h));
+        if (!annotates(&at->u.items[i])) h = hash_text(&at->u.items[i], hash_bytes(at->u.items[i].key, at->u.items[i].key_n, h), 2);
     return h;
 }
 

@@ -73,13 +73,13 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
         pair = expr_rule(b, known->at);
         if (once != NULL) pair = expr_pair(b, once, pair);
     }
-    expr_build(b, pair, o->f, at, to);
+    graph_edge(b, o->graph, at, pair, to);
     return at;
 }
 
 static uint32_t after_separator(object_builder *o, uint32_t at) {
     uint32_t next = fsm_state(o->f);
-    expr_build(o->c->b, o->separator, o->f, at, next);
+    graph_edge(o->c->b, o->graph, at, o->separator, next);
     return next;
 }
 
@@ -215,7 +215,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (complete(o, &s)) {
         builder *b = o->c->b;
         expr *close = s.count == 0 ? o->c->now->empty_end : o->c->now->object_end;
-        expr_build(b, has_onces(o) ? expr_pair(b, expr_required(b), close) : close, o->f, at, o->end);
+        graph_edge(b, o->graph, at, has_onces(o) ? expr_pair(b, expr_required(b), close) : close, 1);
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
@@ -251,14 +251,13 @@ static void expand_state(object_builder *o, uint32_t index) {
 
 static expr *lower_states(object_builder *o) {
     builder *b = o->c->b;
-    o->f = fsm_new(b->w);
-    o->end = fsm_state(o->f);
-    o->f->final.at[o->end] = 1;
+    o->graph = expr_graph(b);
+    o->f = o->graph->u.graph.shape;
     o->separator = o->c->space.comma;
-    expr_build(b, o->c->now->object, o->f, o->f->start, state_number(o, (object_state){0}));
+    graph_edge(b, o->graph, 0, o->c->now->object, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
-    if (!has_onces(o)) return expr_fsm(b, o->f);
-    uint32_t rule = rule_of(b, expr_fsm(b, o->f)), words = (o->members.n - o->once_from + 63) / 64;
+    if (!has_onces(o)) return o->graph;
+    uint32_t rule = rule_of(b, o->graph), words = (o->members.n - o->once_from + 63) / 64;
     uint64_t *required = arena_alloc(&b->w->mem, words, sizeof *required);
     for (uint32_t i = o->once_from, k = 0; i < o->members.n; i++, k++)
         if (o->members.at[i].required) required[k / 64] |= UINT64_C(1) << k % 64;

@@ -74,8 +74,8 @@ typedef struct object_builder {
     bool repeats_count; /* keys that repeat count for a lower bound */
     bool impossible;
     expr *separator;
-    fsm *f;
-    uint32_t end;
+    expr *graph;
+    fsm *f; /* its shape */
     VEC(object_state) states;
     VEC(uint32_t) number; /* in f */
     state_table table;

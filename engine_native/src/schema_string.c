@@ -10,6 +10,7 @@
 #include "schema_style.h"
 #include "utf8.h"
 
+#define METER_FROM 2048  /* states times characters: more of them are not written out */
 #define MAX_COUNTED 20000 /* states that a length may add to a pattern */
 
 /* ---- patterns and formats, remembered by their text ---- */
@@ -434,6 +435,17 @@ static expr *format_rule(schema_context *c, const json *at) {
     return known;
 }
 
+/* At most so many characters of a large automaton, counted by the parser. */
+static expr *measured(schema_context *c, const json *at, fsm *f, uint32_t min, uint32_t max) {
+    uint32_t shortest, longest;
+    text_lengths(f, &shortest, &longest);
+    if (shortest < min) f = fsm_reduce(fsm_intersection(f, texts_of_length(c, at, min, REPEAT_INFINITE)));
+    if (f != NULL) text_lengths(f, &shortest, &longest);
+    if (f == NULL || shortest > max) return expr_never(c->b);
+    expr *quote = expr_text(c->b, "\""), *text = expr_fsm(c->b, json_spelled_characters(c->b, f));
+    return expr_metered(c->b, expr_sequence(c->b, (expr *[]){quote, text, quote}, 3), (meter){.most_chars = max + 2});
+}
+
 /* A negated node that says only one bound of the length is the opposite bound. */
 static bool opposite_bound(schema_context *c, const json *node, uint32_t *min, uint32_t *max) {
     const json *low = json_get(node, "minLength"), *high = json_get(node, "maxLength"), *named = json_get(node, "format");
@@ -485,6 +497,7 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
         if (shortest < min || longest > max) {
             expr *counted = plain ? counted_tail(c, place, s.f, min, max) : NULL;
             if (counted != NULL) return quoted(c, counted);
+            if (plain && longest > max && (uint64_t)fsm_size(s.f) * max > METER_FROM) return measured(c, place, s.f, min, max);
             arena_mark here = arena_here(&b->w->mem);
             fsm *fitting = fsm_reduce(fsm_intersection(s.f, texts_of_length(c, place, min, max)));
             if (fitting == NULL) return expr_never(b);

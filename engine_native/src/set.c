@@ -351,8 +351,10 @@ static void visit(store *s, item it) {
     if (st->final && (!st->rule->metered || meter_may_end(st->rule, it.reg))) complete(s, st->rule, it.origin);
     for (uint32_t i = 0; i < st->n_rules; i++) {
         rule_edge e = st->rules[i];
-        wait_for(s, e.rule, e.to, it.reg, e.to->last, st->rule, it.origin);
-        if (e.rule->nullable) add_item(s, e.to, it.reg, it.origin);
+        uint64_t reg = it.reg;
+        if (st->rule->metered && !meter_reference(e.to, &reg)) continue;
+        wait_for(s, e.rule, e.to, reg, e.to->last, st->rule, it.origin);
+        if (e.rule->nullable) add_item(s, e.to, reg, it.origin);
     }
     for (uint32_t i = 0; i < st->n_onces; i++) {
         uint64_t reg = it.reg;
