@@ -54,6 +54,8 @@ def _read(grammar: Grammar, text: bytearray) -> Json | None:
         return dict(pairs)
 
     value: Json = json.loads(text, object_pairs_hook=members)
+    if "\\n" in json.dumps(value):  # Python's $ also matches before a final line break
+        return None
     return None if repeats and any("counts again" in note for note in grammar.notes) else value
 
 
