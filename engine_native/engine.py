@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -282,6 +282,7 @@ class Compiler:
         property_order: str = "declared",
         separators: tuple[str, str] | None = None,
         root: str | None = None,
+        documents: Mapping[str, Any] | None = None,
     ) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
@@ -295,6 +296,8 @@ class Compiler:
             options.spaces = _spaces(separators)
         root_chars = ffi.new("char[]", root.encode()) if root is not None else ffi.NULL
         options.root = root_chars
+        documents_chars = ffi.new("char[]", _json_text(dict(documents))) if documents else ffi.NULL
+        options.documents = documents_chars
         out, err = ffi.new("ste_grammar **"), ffi.new("ste_error *")
         code = lib.ste_compile(self._ptr, kind, data, len(data), options, out, err)
         if code:
@@ -308,6 +311,7 @@ class Compiler:
         whitespace: Whitespace = "bounded",
         property_order: PropertyOrder = "declared",
         separators: tuple[str, str] | None = None,
+        documents: Mapping[str, dict[str, Any]] | None = None,
     ) -> Grammar:
         """JSON documents that satisfy the schema (a value, or its JSON text).
 
@@ -317,10 +321,12 @@ class Compiler:
                 line break and its indentation), ``"none"`` or ``"any"``.
             property_order: ``"declared"``: keys come in the order of ``properties``,
                 undeclared ones last. ``"any"``: in any order, for objects with
-                few enough named keys.
+                up to 4,096 named keys (fewer where members are counted).
             separators: Between items and after keys, exactly, as for
                 ``json.dumps``: a comma and a colon with spaces around them.
                 There is no other white space then.
+            documents: By URI, other schemas that references may lead to; nothing
+                is fetched. The metaschemas of the drafts are built in.
 
         Raises:
             SchemaError: Malformed, or nothing satisfies it.
@@ -332,6 +338,7 @@ class Compiler:
             whitespace=whitespace,
             property_order=property_order,
             separators=separators,
+            documents=documents,
         )
 
     def compile_json_object(self, *, whitespace: Whitespace = "bounded") -> Grammar:

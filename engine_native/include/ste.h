@@ -106,6 +106,7 @@ typedef struct ste_options {
     const char *root;        /* start rule of EBNF text; NULL is "root" */
     int property_order;      /* of JSON objects */
     uint8_t spaces[4];       /* EXACT: before and after a comma, before and after a colon; at most 15 each */
+    const char *documents;   /* JSON SCHEMA: a JSON object, by URI the schemas that references may lead to; NULL: none */
 } ste_options;
 
 typedef struct ste_stats {

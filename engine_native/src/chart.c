@@ -6,6 +6,7 @@
 #include "chart.h"
 
 #include "meter.h"
+#include "onces.h"
 
 /* ---- room ---- */
 
@@ -256,7 +257,7 @@ static void visit(chart *c, uint32_t number) {
     for (uint32_t e = 0; e < i.state->n_rules && !c->failed; e++) wait_for(c, number, e, i.state->rules[e].rule);
     for (uint32_t e = 0; e < i.state->n_onces && !c->failed; e++) {
         chart_item next = i;
-        if (!pass_once(i.state, &i.state->onces[e], &next.reg)) continue;
+        if (pass_once(NULL, i.state, &i.state->onces[e], &next.reg) != 1) continue; /* no captures beside many onces */
         next.state = i.state->onces[e].to;
         add_item(c, next);
     }

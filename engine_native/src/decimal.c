@@ -11,6 +11,8 @@
  * comparison with high), explored breadth first. */
 #include "decimal.h"
 
+#include "scientific.h"
+
 bool decimal_parse(const char *text, size_t n, decimal *out) {
     memset(out, 0, sizeof *out);
     size_t i = 0;
@@ -257,6 +259,7 @@ static void append_side(fsm *f, uint32_t from, const number_bound *near, const n
     bool only_sign = !far->present && (!near->present || (decimal_is_zero(&near->value) && !near->exclusive));
     number_bound n = magnitude(near), m = magnitude(far);
     append(f, from, only_sign ? magnitude_any(f->w, form) : magnitude_range(f->w, &n, &m, form));
+    if (!only_sign && form == NUMBER_ANY) append_scientific(f, from, &n, &m);
 }
 
 fsm *number_automaton(work *w, const number_bound *low, const number_bound *high, number_form form) {
@@ -320,10 +323,16 @@ bool decimal_is_multiple(const decimal *x, const decimal *y, bool *multiple) {
     return true;
 }
 
-fsm *multiples_automaton(work *w, const decimal *of) {
+bool multiples_are_regular(const decimal *of) {
     uint64_t wide;
     uint32_t k, z;
-    if (!divisor_of(of, &wide, &k, &z) || wide * (k + 1) > MAX_REMAINDERS || z > 300) return NULL;
+    return divisor_of(of, &wide, &k, &z) && wide * (k + 1) <= MAX_REMAINDERS && z <= 300;
+}
+
+fsm *multiples_automaton(work *w, const decimal *of) {
+    uint64_t wide = 0;
+    uint32_t k = 0, z = 0;
+    if (!multiples_are_regular(of) || !divisor_of(of, &wide, &k, &z)) return NULL;
     uint32_t m = (uint32_t)wide;
     fsm *f = fsm_new(w);
     uint32_t begin = fsm_state(f), zero = fsm_state(f), point = fsm_state(f), tail = fsm_state(f);

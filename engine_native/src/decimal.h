@@ -29,7 +29,7 @@ typedef struct number_bound {
 bool decimal_is_multiple(const decimal *x, const decimal *y, bool *multiple);
 
 typedef enum number_form {
-    NUMBER_ANY,    /* an exponent is allowed where the bounds say no more than the sign */
+    NUMBER_ANY,    /* with an exponent, too; where the bounds say more than the sign, in scientific notation */
     NUMBER_PLAIN,  /* without exponent */
     NUMBER_WHOLE,  /* integers, without exponent; the fraction is zeros or absent */
     NUMBER_DIGITS, /* integers without fraction or exponent */
@@ -40,5 +40,7 @@ fsm *number_automaton(work *w, const number_bound *low, const number_bound *high
 
 /* The plain spellings of the multiples of a number above 0; NULL if that needs too many states. */
 fsm *multiples_automaton(work *w, const decimal *of);
+/* Is there one of moderate size? */
+bool multiples_are_regular(const decimal *of);
 
 #endif

@@ -500,6 +500,19 @@ static bool reaches_final(builder *b, const fsm *f, bool nullable) {
     return false;
 }
 
+/* Is every required once on some way through the rule? */
+static bool passes_required(builder *b, const draft_rule *rule) {
+    const fsm *f = fsm_trim(rule->automaton, edge_productive, b);
+    uint64_t *left = arena_copy(&b->w->mem, rule->required, rule->required_words * sizeof *left), any = 0;
+    for (uint32_t e = 0; e < f->edges.n; e++) {
+        uint32_t at = f->edges.at[e].lo;
+        if (sym_is_once(at) && at != SYM_REQUIRED && (at - SYM_ONCE) / 64 < rule->required_words)
+            left[(at - SYM_ONCE) / 64] &= ~(UINT64_C(1) << (at - SYM_ONCE) % 64);
+    }
+    for (uint32_t i = 0; i < rule->required_words; i++) any |= left[i];
+    return any == 0;
+}
+
 /* Which rules reference which: a rule is looked at again only when one of its references changed. */
 typedef struct references {
     uint32_t *first, *from; /* rule -> rules that mention it */
@@ -551,6 +564,7 @@ static void settle(builder *b, references *r, bool nullable) {
             now = rule->min == 0 || (nullable ? inner->nullable : inner->productive);
         } else {
             now = rule->automaton != NULL && !(nullable && rule->meter.least_chars != 0) && reaches_final(b, rule->automaton, nullable);
+            if (now && !nullable && rule->required != NULL) now = passes_required(b, rule);
         }
         if (!now) continue;
         if (nullable)

@@ -111,7 +111,8 @@ typedef struct draft_rule {
     const struct json *place; /* DISTINCT: for errors */
     struct rule *named; /* NAMED: the store's rule */
     uint32_t begins;    /* NAMED: ASCII characters that its text may begin with, where somebody asks */
-    uint64_t required;  /* PLAIN: the onces that SYM_REQUIRED wants, a bit each */
+    const uint64_t *required; /* PLAIN: the onces that SYM_REQUIRED wants, a bit each; NULL: none */
+    uint32_t required_words;
     fsm *automaton;     /* PLAIN: after builder_finish; NULL if the rule matches nothing */
     bool productive, nullable;
     bool never;         /* its automaton is empty whatever other rules match */

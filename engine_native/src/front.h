@@ -7,7 +7,8 @@
 #include "expr.h"
 #include "source.h"
 
-void schema_front(builder *b, const char *text, size_t n, int whitespace);
+/* documents: NULL, or the JSON text of an object of schemas by URI. */
+void schema_front(builder *b, const char *text, size_t n, int whitespace, const char *documents);
 void tag_front(builder *b, const char *text, size_t n, int whitespace);
 void regex_front(builder *b, const char *text, size_t n);
 void ebnf_front(builder *b, const char *text, size_t n, const char *root);

@@ -25,7 +25,8 @@
 #define SYM_TOKEN UINT32_C(0x40000000)
 #define SYM_ONCE UINT32_C(0x60000000)
 #define SYM_REQUIRED (SYM_ONCE + 0x10000)
-#define MAX_ONCE 62
+#define MAX_ONCE 4096
+#define FEW_ONCES 64 /* of a rule whose items have them in their registers */
 
 static inline bool sym_is_rule(uint32_t s) { return s >= SYM_RULE && s < SYM_TOKEN; }
 static inline bool sym_is_token(uint32_t s) { return s >= SYM_TOKEN && s < SYM_ONCE; }

@@ -55,8 +55,8 @@ struct text_entry {
     text_entry *chain, *newer, *older;
     ste_grammar *grammar;
     int kind, whitespace;
-    size_t length, root_length;
-    char bytes[]; /* text, then root */
+    size_t length, more_length;
+    char bytes[]; /* text, then what beside_text says */
 };
 
 struct ste_compiler {
@@ -70,7 +70,7 @@ struct ste_compiler {
     _Atomic uint64_t hits, misses, nanoseconds;
 };
 
-static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->root_length; }
+static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->more_length; }
 
 static void list_remove(ste_compiler *c, text_entry *e) {
     *(e->newer != NULL ? &e->newer->older : &c->newest) = e->older;
@@ -204,7 +204,7 @@ static bool run(job *j) {
     j->b.names = &j->names;
     switch (j->kind) {
     case STE_KIND_JSON_SCHEMA:
-        schema_front(&j->b, j->text, j->length, j->options.whitespace);
+        schema_front(&j->b, j->text, j->length, j->options.whitespace, j->options.documents);
         break;
     case STE_KIND_STRUCTURAL_TAG:
         tag_front(&j->b, j->text, j->length, j->options.whitespace);
@@ -232,7 +232,7 @@ static bool run(job *j) {
     return true;
 }
 
-/* Bytes of the rules that root needs, and whether one of them is a capture, or a distinct one. */
+/* Bytes of the rules that root needs, and whether one of them is a capture, or one beside which none may be. */
 static uint64_t grammar_bytes(store *s, rule *root, bool *captures, bool *distinct) {
     uint64_t total = 0;
     uint32_t n = 0;
@@ -246,7 +246,7 @@ static uint64_t grammar_bytes(store *s, rule *root, bool *captures, bool *distin
     for (uint32_t i = 0; i < n; i++) {
         total += queue[i]->memory;
         if (queue[i]->capture.name != NULL) *captures = true;
-        if (queue[i]->kind == RULE_DISTINCT) *distinct = true;
+        if (queue[i]->kind == RULE_DISTINCT || queue[i]->once_words != 0) *distinct = true;
         for (uint32_t k = 0; k < queue[i]->n_rules + (queue[i]->repeated != NULL); k++) {
             rule *r = k < queue[i]->n_rules ? queue[i]->rules[k].rule : queue[i]->repeated;
             if (r->mark) continue;
@@ -290,33 +290,38 @@ static ste_grammar *grammar_new(job *j) {
     return g;
 }
 
+/* The other text that the grammar depends on, or NULL. */
+static const char *beside_text(const job *j) { return j->kind == STE_KIND_JSON_SCHEMA ? j->options.documents : j->options.root; }
+
 static text_entry *find(ste_compiler *c, const job *j, uint64_t hash) {
-    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
+    const char *more = beside_text(j);
+    size_t more_length = more == NULL ? 0 : strlen(more);
     text_entry *e = table_first(&c->texts, hash);
     for (; e != NULL; e = e->chain)
         if (e->hash == hash && e->kind == j->kind && e->whitespace == j->options.whitespace && e->length == j->length &&
-            e->root_length == root_length && memcmp(e->bytes, j->text, j->length) == 0 &&
-            (root_length == 0 || memcmp(e->bytes + e->length, j->options.root, root_length) == 0))
+            e->more_length == more_length && memcmp(e->bytes, j->text, j->length) == 0 &&
+            (more_length == 0 || memcmp(e->bytes + e->length, more, more_length) == 0))
             return e;
     return NULL;
 }
 
 /* Remembering is best effort: without memory the grammar is simply compiled again next time. */
 static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *g) {
-    size_t root_length = j->options.root == NULL ? 0 : strlen(j->options.root);
-    text_entry *e = store_alloc(c->store, sizeof *e + j->length + root_length);
+    const char *more = beside_text(j);
+    size_t more_length = more == NULL ? 0 : strlen(more);
+    text_entry *e = store_alloc(c->store, sizeof *e + j->length + more_length);
     if (e == NULL) return;
     e->hash = hash;
     e->kind = j->kind;
     e->whitespace = j->options.whitespace;
     e->length = j->length;
-    e->root_length = root_length;
+    e->more_length = more_length;
     memcpy(e->bytes, j->text, j->length);
-    if (root_length != 0) memcpy(e->bytes + j->length, j->options.root, root_length);
+    if (more_length != 0) memcpy(e->bytes + j->length, more, more_length);
     pthread_mutex_lock(&c->lock);
     if (find(c, j, hash) != NULL || !table_reserve(c->store, &c->texts)) {
         pthread_mutex_unlock(&c->lock);
-        store_free(c->store, e, sizeof *e + j->length + root_length);
+        store_free(c->store, e, sizeof *e + j->length + more_length);
         return;
     }
     e->grammar = grammar_retain(g);
@@ -388,7 +393,8 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     if (g == NULL) return fail(err, STE_ERR_NO_MEMORY, 0, "grammar");
     if (g->captures && g->distinct) {
         ste_grammar_free(g);
-        return fail(err, STE_ERR_UNSUPPORTED, 0, "captures beside keyword \"uniqueItems\" over items of many values are not supported");
+        return fail(err, STE_ERR_UNSUPPORTED, 0, "captures beside keyword \"uniqueItems\" over items of many values, or more than %d keys in any order, are not supported",
+                    FEW_ONCES);
     }
     remember(c, &j, hash, g);
     *out = g;

@@ -21,7 +21,7 @@ struct ste_grammar {
     ste_grammar *next, *previous; /* in store->grammars, under grow */
     rule *root;
     bool captures; /* some rule is one */
-    bool distinct; /* some rule is a distinct one */
+    bool distinct; /* some rule is a distinct one, or has many onces */
     uint64_t memory;
     uint32_t n_notes;
     uint64_t notes_size;

@@ -110,7 +110,7 @@ static rule *run(store *s, build *a, const name *of) {
     if (setjmp(a->w.out.env) != 0) return NULL;
     builder_init(&a->b, &a->w, s->vocab);
     a->b.names = &a->names;
-    schema_front(&a->b, of->text, of->n, of->whitespace);
+    schema_front(&a->b, of->text, of->n, of->whitespace, NULL);
     builder_finish(&a->b, STE_ERR_SCHEMA);
     return store_intern(s, &a->b);
 }

@@ -195,7 +195,8 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
         return hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->max == 0 ? 0 : reference_hash(in, r->repeated));
     const fsm *f = in->nodes[i].automaton;
     if (r->kind == RULE_DISTINCT) h = hash_mix(hash_mix(hash_mix(h, r->min), r->max), r->values);
-    h = hash_mix(hash_mix(h, fsm_size(f)), r->required);
+    h = hash_mix(h, fsm_size(f));
+    if (r->required != NULL) h = hash_bytes(r->required, r->required_words * sizeof *r->required, h);
     h = hash_bytes(f->final.at, fsm_size(f), h);
     for (uint32_t e = 0; e < f->edges.n; e++) {
         fsm_edge g = f->edges.at[e];
@@ -232,6 +233,14 @@ static bool same_meter(const meter *a, const meter *b) {
     return a->most_tokens == b->most_tokens && a->least_chars == b->least_chars && a->most_chars == b->most_chars;
 }
 
+static bool same_required(const draft_rule *d, const rule *r) {
+    const uint64_t *have = r->once_words == 0 ? &r->required.few : r->required.many;
+    uint32_t words = r->once_words == 0 ? 1 : r->once_words;
+    for (uint32_t i = 0; i < words || i < d->required_words; i++)
+        if ((i < d->required_words ? d->required[i] : 0) != (i < words ? have[i] : 0)) return false;
+    return true;
+}
+
 static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     const draft_rule *d = &in->b->rules.at[i];
     if (d->kind != r->kind || d->nullable != r->nullable || !same_capture(&d->capture, &r->capture) ||
@@ -243,7 +252,7 @@ static bool same_rule(interner *in, pairing *p, uint32_t i, const rule *r) {
     bool distinct = d->kind == RULE_DISTINCT;
     if (distinct && (d->min != r->min || d->max != r->max || d->values != r->listed)) return false;
     if (fsm_size(f) + distinct != r->n_states || f->edges.n != r->n_bytes + r->n_rules + r->n_tokens + r->n_onces) return false;
-    if (d->required != r->required) return false;
+    if (!same_required(d, r)) return false;
     for (uint32_t s = 0; s < fsm_size(f); s++) {
         const state *st = &r->states[s];
         if ((f->final.at[s] != 0) != st->final) return false;
@@ -291,13 +300,15 @@ static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 static rule *rule_allocate(interner *in, uint32_t i) {
     const draft_rule *d = &in->b->rules.at[i];
     const fsm *f = in->nodes[i].automaton;
-    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0;
+    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0, below = 0;
     if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) {
         n_states = fsm_size(f) + (d->kind == RULE_DISTINCT); /* and the state within an element */
         for (uint32_t e = 0; e < f->edges.n; e++) {
             n_rules += sym_is_rule(f->edges.at[e].lo);
             n_tokens += sym_is_token(f->edges.at[e].lo);
             n_onces += sym_is_once(f->edges.at[e].lo);
+            if (sym_is_once(f->edges.at[e].lo) && f->edges.at[e].lo != SYM_REQUIRED && f->edges.at[e].lo - SYM_ONCE >= below)
+                below = f->edges.at[e].lo - SYM_ONCE + 1;
         }
         n_bytes = f->edges.n - n_rules - n_tokens - n_onces;
     }
@@ -306,7 +317,10 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     size_t tokens_at = rules_at + align8(n_rules * sizeof(rule_edge));
     size_t onces_at = tokens_at + align8(n_tokens * sizeof(token_edge));
     size_t name_at = onces_at + align8(n_onces * sizeof(once_edge));
-    size_t size = name_at + (d->capture.name == NULL ? 0 : align8((size_t)d->capture.n + 1));
+    size_t many_at = name_at + (d->capture.name == NULL ? 0 : align8((size_t)d->capture.n + 1));
+    if (d->required_words * 64 > below) below = d->required_words * 64;
+    uint32_t words = below <= FEW_ONCES ? 0 : (below + 63) / 64;
+    size_t size = many_at + ((size_t)n_states + 1) * words * sizeof(uint64_t);
     rule *r = store_alloc(in->s, size);
     if (r == NULL) return NULL;
     r->memory = size;
@@ -320,7 +334,14 @@ static rule *rule_allocate(interner *in, uint32_t i) {
     r->n_tokens = n_tokens;
     r->onces = (once_edge *)(void *)((char *)r + onces_at);
     r->n_onces = n_onces;
-    r->required = d->required;
+    r->once_words = words;
+    if (words == 0) {
+        r->required.few = d->required == NULL ? 0 : d->required[0];
+    } else {
+        r->required.many = (uint64_t *)(void *)((char *)r + many_at);
+        for (uint32_t k = 0; k < n_states; k++) r->states[k].ahead.many = r->required.many + ((size_t)k + 1) * words;
+        if (d->required != NULL) memcpy(r->required.many, d->required, d->required_words * sizeof(uint64_t));
+    }
     r->kind = d->kind;
     r->min = d->min;
     r->max = d->max;
@@ -385,25 +406,38 @@ static void name_states(interner *in, uint32_t i, rule *r) {
     }
 }
 
+/* Adds what can be passed next from `to`; true if that was new. */
+static bool add_ahead(state *st, const state *to) {
+    uint32_t words = st->rule->once_words, n = words == 0 ? 1 : words;
+    uint64_t *into = words == 0 ? &st->ahead.few : st->ahead.many;
+    bool changed = to->ends && !st->ends;
+    const uint64_t *from = words == 0 ? &to->ahead.few : to->ahead.many;
+    for (uint32_t i = 0; i < n; i++) {
+        changed = changed || (from[i] & ~into[i]) != 0;
+        into[i] |= from[i];
+    }
+    st->ends = st->ends || to->ends;
+    return changed;
+}
+
 /* What can be passed next from each state, from the ends of the edges back until nothing changes. */
 static void find_ahead(rule *r) {
+    for (uint32_t s = 0; s < r->n_states && r->n_onces != 0; s++) {
+        state *st = &r->states[s];
+        st->ends = st->final;
+        uint64_t *ahead = r->once_words == 0 ? &st->ahead.few : st->ahead.many;
+        for (uint32_t e = 0; e < st->n_onces; e++)
+            if (st->onces[e].which != MAX_ONCE) ahead[st->onces[e].which / 64] |= UINT64_C(1) << st->onces[e].which % 64;
+    }
     for (bool changed = r->n_onces != 0; changed;) {
         changed = false;
         for (uint32_t s = r->n_states; s-- > 0;) {
             state *st = &r->states[s];
-            uint64_t ahead = 0;
-            bool ends = st->final;
-            for (uint32_t e = 0; e < st->n_onces; e++) {
-                const once_edge *once = &st->onces[e];
-                ahead |= once->which < MAX_ONCE ? UINT64_C(1) << once->which : once->to->ahead;
-                ends = ends || (once->which == MAX_ONCE && once->to->ends);
-            }
-            for (uint32_t e = 0; e < st->n_bytes; e++) ahead |= st->bytes[e].to->ahead, ends = ends || st->bytes[e].to->ends;
-            for (uint32_t e = 0; e < st->n_rules; e++) ahead |= st->rules[e].to->ahead, ends = ends || st->rules[e].to->ends;
-            for (uint32_t e = 0; e < st->n_tokens; e++) ahead |= st->tokens[e].to->ahead, ends = ends || st->tokens[e].to->ends;
-            changed = changed || ahead != st->ahead || ends != st->ends;
-            st->ahead = ahead;
-            st->ends = ends;
+            for (uint32_t e = 0; e < st->n_onces; e++)
+                if (st->onces[e].which == MAX_ONCE) changed = add_ahead(st, st->onces[e].to) || changed;
+            for (uint32_t e = 0; e < st->n_bytes; e++) changed = add_ahead(st, st->bytes[e].to) || changed;
+            for (uint32_t e = 0; e < st->n_rules; e++) changed = add_ahead(st, st->rules[e].to) || changed;
+            for (uint32_t e = 0; e < st->n_tokens; e++) changed = add_ahead(st, st->tokens[e].to) || changed;
         }
     }
 }
@@ -508,7 +542,7 @@ static void check_values(const interner *in) {
         const rule *r = in->nodes[i].done;
         if (d->kind == RULE_DISTINCT && r != NULL && r->values < r->min)
             json_escape(in->b->w, d->place, STE_ERR_UNSUPPORTED,
-                        "keyword \"uniqueItems\": at least %u items are wanted, and it is not known that they can have so many values", r->min);
+                        "keyword \"%s\": at least %u are wanted, and it is not known that they can have so many values", d->place->key, r->min);
     }
 }
 

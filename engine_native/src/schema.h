@@ -71,14 +71,16 @@ typedef struct notation {
 struct schema_context {
     builder *b;
     const json *root; /* of the document: "#" */
-    dialect draft;
+    const json *documents; /* by URI, those that the caller gave; or NULL */
+    dialect draft; /* of the root, see schema_draft */
+    bool mixed;    /* some resource has another one */
     const struct style *style;
     const json *excludes; /* strings that no string may contain, as it is written; NULL: none */
     notation json, list;
     const notation *now;  /* of the form at hand ... */
     json_spaces space;    /* ... and its spaces */
     value_form form, inner;     /* of what is being lowered, and of what is inside it */
-    uint32_t string, character, number, integer; /* rules, + 1 once made */
+    uint32_t string, character, number, integer, digits; /* rules, + 1 once made */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
     uint32_t table_size, n_entries;
@@ -90,7 +92,8 @@ struct schema_context {
     node_map canonical; /* node -> the first one that says the same */
     struct same_nodes *same; /* the nodes of `canonical`, by hash */
     node_map negations; /* node -> what its negation is made of */
-    fsm *hostname;
+    fsm *hostname, *flat_regex;
+    uint32_t negated; /* within what must not hold */
     struct schema_text *texts; /* patterns and formats by their text */
     struct shared_format *formats; /* rules of strings of which only the format is said */
     struct schema_references *references; /* NULL until the first reference */
@@ -108,7 +111,23 @@ bool schema_key_is(const json *member, const char *key);
 /* Do references make their sibling keywords void? */
 bool schema_overridden(const schema_context *c, const json *node);
 
+/* ---- schema_resource.c ---- */
+
+/* The dialect in which a node is read. */
+dialect schema_draft(const schema_context *c, const json *node);
+/* A made-up node is of its model's resource. */
+void schema_adopt(schema_context *c, const json *node, const json *model);
+/* Once. */
+void schema_find_resources(schema_context *c);
+/* The draft that a "$schema" names; `otherwise` if there is none, or another URI. */
+dialect schema_named_dialect(const json *node, dialect otherwise);
+
 /* ---- schema_reference.c ---- */
+
+/* What to lower instead of the schema, once it and all that it can reach has been checked. */
+const json *schema_lowered_root(schema_context *c, const json *schema);
+/* All subschemas that the dynamic references met so far may mean. */
+void schema_each_dynamic_target(schema_context *c, void (*each)(void *ctx, const json *node), void *ctx);
 
 /* Are all references resolved against the document itself? */
 bool schema_single_resource(const schema_context *c);
@@ -187,6 +206,11 @@ bool schema_accepts(const fsm *automaton, const char *text, uint32_t n);
 fsm *schema_other_strings(schema_context *c, const json *values, uint32_t n);
 /* All strings that the literals admit, over code points; NULL: none. */
 fsm *schema_strings(schema_context *c, const literal *literals, uint32_t n);
+
+/* ---- schema_regex.c ---- */
+
+/* Strings of "format": "regex", some of them. */
+fsm *schema_flat_regex(schema_context *c, const json *at);
 
 /* ---- schema_lower.c and the kinds ---- */
 

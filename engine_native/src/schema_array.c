@@ -63,7 +63,7 @@ static bool covers_rest(const schema_context *c, const json *node) {
 static const json *unless_contained(schema_context *c, const schema_branch *branch, const json *node, const json *schema) {
     VEC(json) list = {0};
     vec_push(&c->b->w->mem, &list, *schema);
-    for (uint32_t i = 0; i < branch->n_holds && c->draft == DRAFT_2020; i++) {
+    for (uint32_t i = 0; i < branch->n_holds && schema_draft(c, node) == DRAFT_2020; i++) {
         const json *contains = schema_get(c, branch->holds[i], "contains");
         if (contains != NULL && schema_under(branch, i, node)) vec_push(&c->b->w->mem, &list, *contains);
     }
@@ -148,20 +148,16 @@ static bool find_values(array_builder *a) {
     return true;
 }
 
-/* Items that are all alike, each with another value: the parser remembers them (distinct.h). */
-static expr *lower_distinct(array_builder *a, const json *at) {
+/* Arrays that begin with `open` and so many items, then items that are all alike; each has another value: the parser
+ * remembers them (distinct.h).  `list`: what all but the first ones satisfy. */
+static expr *distinct_rest(array_builder *a, const json *at, expr *open, uint32_t begun, const literal_list *literals) {
     schema_context *c = a->c;
     builder *b = c->b;
-    if (a->prefix != 0 || a->n_counters != 0 || a->branch->n_fails != 0)
-        json_escape(b->w, at, STE_ERR_UNSUPPORTED,
-                    "keyword \"uniqueItems\" beside %s is supported for items of at most %d listed values",
-                    a->prefix != 0 ? "items with schemas of their own" : a->n_counters != 0 ? "\"contains\"" : "a negation", MAX_VALUES);
-    if (c->form != FORM_JSON)
-        json_escape(b->w, at, STE_ERR_UNSUPPORTED, "keyword \"uniqueItems\" is supported in this style for items of at most %d listed values", MAX_VALUES);
-    literal_list list = {0};
-    add_item(c, a->branch, 0, &list);
+    literal_list list = *literals;
     VEC(json) values = {0};
-    distinct_list out = {.min = a->min, .max = a->max, .place = at};
+    distinct_list out = {.min = a->min > begun ? a->min - begun : 0, .place = at};
+    out.max = a->max == REPEAT_INFINITE ? a->max : a->max - begun;
+    if (begun > 0 && out.min == 0) out.min = 1; /* without more, the array is another alternative */
     if (schema_finite(c, list.at, list.n, &values.at, &values.n)) {
         for (uint32_t i = 0; i < values.n; i++) {
             bool known = false;
@@ -172,12 +168,81 @@ static expr *lower_distinct(array_builder *a, const json *at) {
         if (out.max > out.values) out.max = out.values;
         if (out.min > out.max) return expr_never(b);
     }
-    out.open = expr_pair(b, expr_text(b, "["), c->space.inside);
+    out.open = open;
     out.shut = expr_text(b, "]");
     out.close = expr_pair(b, c->space.inside, expr_text(b, "]"));
     out.separator = c->space.comma;
     out.element = conjunction_rule(c, &list);
     return expr_distinct(b, &out);
+}
+
+#define MAX_BEGINNINGS 64 /* of arrays whose first items are listed */
+
+typedef struct beginnings {
+    array_builder *a;
+    const json *at; /* "uniqueItems" */
+    VEC(json) first[MAX_VALUES]; /* the values of each first item */
+    const json *chosen[MAX_VALUES];
+    VEC(expr *) parts;
+    uint32_t n;
+} beginnings;
+
+/* All arrays that begin with the items chosen so far, of which there are `index`, written in `text`. */
+static void add_beginning(beginnings *s, uint32_t index, expr *text) {
+    array_builder *a = s->a;
+    schema_context *c = a->c;
+    builder *b = c->b;
+    expr *end = index == 0 ? expr_text(b, "]") : expr_pair(b, c->space.inside, expr_text(b, "]"));
+    if (index >= a->min) vec_push(&b->w->mem, &s->parts, expr_pair(b, text, end));
+    if (index == a->max) return;
+    expr *open = expr_pair(b, text, index == 0 ? c->space.inside : c->space.comma);
+    if (index == a->prefix) {
+        literal_list rest = {0};
+        add_item(c, a->branch, index, &rest);
+        for (uint32_t i = 0; i < index; i++) literal_add(c, &rest, schema_only(c, s->chosen[i]), FAILS);
+        if (++s->n > MAX_BEGINNINGS)
+            json_escape(b->w, s->at, STE_ERR_LIMIT, "keyword \"uniqueItems\": the first items have more than %d combinations of values", MAX_BEGINNINGS);
+        vec_push(&b->w->mem, &s->parts, distinct_rest(a, s->at, open, index, &rest));
+        return;
+    }
+    for (uint32_t i = 0; i < s->first[index].n; i++) {
+        const json *value = &s->first[index].at[i];
+        bool known = false;
+        for (uint32_t k = 0; k < index && !known; k++) known = json_equal(s->chosen[k], value);
+        s->chosen[index] = value;
+        if (!known) add_beginning(s, index + 1, expr_pair(b, open, schema_fixed(c, value)));
+    }
+}
+
+/* The first items have schemas of their own, which list their values: each beginning is written out. */
+static expr *distinct_after_prefix(array_builder *a, const json *at) {
+    schema_context *c = a->c;
+    beginnings *s = arena_alloc(&c->b->w->mem, 1, sizeof *s);
+    s->a = a;
+    s->at = at;
+    for (uint32_t i = 0; i < a->prefix; i++) {
+        literal_list list = {0};
+        add_item(c, a->branch, i, &list);
+        if (a->prefix > MAX_VALUES || !schema_finite(c, list.at, list.n, &s->first[i].at, &s->first[i].n))
+            json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
+                        "keyword \"uniqueItems\" beside items with schemas of their own is supported if these list their values");
+    }
+    add_beginning(s, 0, expr_text(c->b, "["));
+    return expr_choice(c->b, s->parts.at, s->parts.n);
+}
+
+static expr *lower_distinct(array_builder *a, const json *at) {
+    schema_context *c = a->c;
+    if (a->n_counters != 0 || a->branch->n_fails != 0)
+        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
+                    "keyword \"uniqueItems\" beside %s is supported for items of at most %d listed values",
+                    a->n_counters != 0 ? "\"contains\"" : "a negation", MAX_VALUES);
+    if (c->form != FORM_JSON)
+        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "keyword \"uniqueItems\" is supported in this style for items of at most %d listed values", MAX_VALUES);
+    if (a->prefix != 0) return distinct_after_prefix(a, at);
+    literal_list list = {0};
+    add_item(c, a->branch, 0, &list);
+    return distinct_rest(a, at, expr_pair(c->b, expr_text(c->b, "["), c->space.inside), 0, &list);
 }
 
 /* ---- states ---- */

@@ -92,7 +92,7 @@ static void check_multiple(checker *k, const json *at) {
 }
 
 static void check_required(checker *k, const json *at) {
-    if (k->c->draft == DRAFT_4 && json_is_bool(at)) return; /* draft 3's spelling, an annotation since */
+    if (schema_draft(k->c, at->parent) == DRAFT_4 && json_is_bool(at)) return; /* draft 3's spelling, an annotation since */
     check_strings(k, at);
 }
 
@@ -200,30 +200,44 @@ static const keyword keywords[] = {
 static void check_keyword(checker *k, const json *at) {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
         if (!schema_key_is(at, keywords[i].name)) continue;
-        if (k->c->draft >= keywords[i].since && k->c->draft <= keywords[i].until) keywords[i].check(k, at);
+        dialect draft = schema_draft(k->c, at->parent);
+        if (draft >= keywords[i].since && draft <= keywords[i].until) keywords[i].check(k, at);
         return;
     }
     /* Anything else is unknown to JSON Schema: an annotation. */
 }
 
 bool schema_overridden(const schema_context *c, const json *node) {
-    if (c->draft > DRAFT_7) return false;
+    if (schema_draft(c, node) > DRAFT_7) return false;
     const json *ref = json_get(node, "$ref");
     return ref != NULL && ref->kind == JSON_STRING;
+}
+
+static void visit_target(void *ctx, const json *node) { visit(ctx, node); }
+
+static void check_all(checker *k) {
+    schema_context *c = k->c;
+    while (k->todo.n > 0) {
+        const json *node = k->todo.at[--k->todo.n];
+        void **seen = node_map_slot(c->b->w, &c->checked, node);
+        if (*seen != NULL) continue;
+        *seen = c;
+        work_charge(c->b->w, 1);
+        if (node != c->root && json_get(node, "$schema") != NULL) schema_find_resources(c); /* perhaps of another dialect */
+        if (schema_overridden(c, node))
+            check_keyword(k, json_get(node, "$ref"));
+        else
+            for (uint32_t i = 0; i < node->n; i++) check_keyword(k, &node->u.items[i]);
+    }
 }
 
 void schema_check(schema_context *c, const json *schema) {
     checker k = {.c = c};
     visit(&k, schema);
-    while (k.todo.n > 0) {
-        const json *node = k.todo.at[--k.todo.n];
-        void **seen = node_map_slot(c->b->w, &c->checked, node);
-        if (*seen != NULL) continue;
-        *seen = c;
-        work_charge(c->b->w, 1);
-        if (schema_overridden(c, node))
-            check_keyword(&k, json_get(node, "$ref"));
-        else
-            for (uint32_t i = 0; i < node->n; i++) check_keyword(&k, &node->u.items[i]);
+    for (uint32_t n = UINT32_MAX; n != c->checked.n;) { /* dynamic references may lead to what was met only later */
+        n = c->checked.n;
+        check_all(&k);
+        schema_each_dynamic_target(c, visit_target, &k);
+        check_all(&k);
     }
 }

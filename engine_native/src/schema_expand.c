@@ -396,11 +396,10 @@ bool schema_under(const schema_branch *branch, uint32_t i, const json *node) {
 }
 
 static bool tracks(const expansion *e, const pending *p) {
-    if (e->c->draft < DRAFT_2019) return false;
     const char *key = e->kind == TYPE_OBJECT ? "unevaluatedProperties" : "unevaluatedItems";
     if (e->kind != TYPE_OBJECT && e->kind != TYPE_ARRAY) return false;
     for (; p != NULL; p = p->because)
-        if (p->node->kind == JSON_OBJECT && json_get(p->node, key) != NULL) return true;
+        if (p->node->kind == JSON_OBJECT && schema_get(e->c, p->node, key) != NULL) return true;
     return false;
 }
 

@@ -4,6 +4,7 @@
  * may exclude, and for keys that it named under patterns.  Plain recursion over
  * value and schema, after the definition of each keyword. */
 #include "decimal.h"
+#include "format.h"
 #include "schema.h"
 
 static bool in_list(const json *v, const json *list) {
@@ -49,10 +50,13 @@ static uint32_t code_points(const json *string) {
 
 static bool string_holds(schema_context *c, const json *v, const json *node) {
     if (!count_holds(c, node, "minLength", "maxLength", code_points(v))) return false;
-    const json *pattern = json_get(node, "pattern"), *format = json_get(node, "format");
+    const json *pattern = json_get(node, "pattern"), *named = json_get(node, "format");
     if (pattern != NULL && !schema_accepts(schema_pattern(c, pattern), v->u.text, v->n)) return false;
-    const fsm *automaton = format == NULL ? NULL : schema_format(c, format);
-    return automaton == NULL || schema_accepts(automaton, v->u.text, v->n);
+    const fsm *automaton = named == NULL ? NULL : schema_format(c, named);
+    if (automaton == NULL || schema_accepts(automaton, v->u.text, v->n)) return true;
+    if (format_is_nested(named->u.text)) /* it may be one all the same */
+        json_escape(c->b->w, named, STE_ERR_UNSUPPORTED, "keyword \"format\": whether \"%.60s\" is a %s is not known", v->u.text, named->u.text);
+    return false;
 }
 
 static bool array_holds(schema_context *c, const json *v, const json *node) {

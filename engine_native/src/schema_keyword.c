@@ -133,11 +133,13 @@ static const struct {
     {"prefixItems", DRAFT_2020, DRAFT_2020},
 };
 
+static bool is_known(dialect draft, size_t i) { return draft >= limited[i].since && draft <= limited[i].until; }
+
 const json *schema_get(const schema_context *c, const json *node, const char *key) {
     const json *at = json_get(node, key);
     if (at == NULL) return NULL;
     for (size_t i = 0; i < sizeof limited / sizeof *limited; i++)
-        if (strcmp(key, limited[i].name) == 0) return c->draft >= limited[i].since && c->draft <= limited[i].until ? at : NULL;
+        if (strcmp(key, limited[i].name) == 0) return is_known(schema_draft(c, node), i) ? at : NULL;
     return at;
 }
 
@@ -199,7 +201,7 @@ uint32_t schema_value_type(const json *v) {
 static const json *prefix_of(const schema_context *c, const json *node) {
     const json *items = json_get(node, "items");
     if (items != NULL && items->kind == JSON_ARRAY) return items;
-    return c->draft == DRAFT_2020 ? json_get(node, "prefixItems") : NULL;
+    return schema_draft(c, node) == DRAFT_2020 ? json_get(node, "prefixItems") : NULL;
 }
 
 uint32_t schema_prefix_length(const schema_context *c, const json *node) {
@@ -250,6 +252,7 @@ static json *made(schema_context *c, const json *model, json_kind kind, uint32_t
     node->kind = kind;
     node->n = n;
     node->u.items = n == 0 ? NULL : arena_alloc(&c->b->w->mem, n, sizeof *node);
+    schema_adopt(c, node, model);
     return node;
 }
 
@@ -311,7 +314,7 @@ const json *schema_any_of(schema_context *c, const json *model, const json *list
 
 /* An array: its items, no more and no fewer.  An object: its keys, all of them, and no others. */
 const json *schema_exactly(schema_context *c, const json *value) {
-    bool object = value->kind == JSON_OBJECT, items_array = c->draft < DRAFT_2020;
+    bool object = value->kind == JSON_OBJECT, items_array = schema_draft(c, value) < DRAFT_2020;
     json *node = made(c, value, JSON_OBJECT, 3), *parts = made(c, value, value->kind, value->n);
     json *no = made(c, value, JSON_FALSE, 0), *keys = made(c, value, JSON_ARRAY, value->n);
     for (uint32_t i = 0; i < value->n; i++) {

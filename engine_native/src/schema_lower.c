@@ -178,6 +178,19 @@ expr *schema_fixed(schema_context *c, const json *v) {
     return expr_choice(b, (expr *[]){written, plain, expr_bytes(b, text, n + 2)}, 3);
 }
 
+static const json object_type_key = {.kind = JSON_STRING, .n = 6, .key = "type", .key_n = 4, .u.text = "object"};
+static const json array_type_key = {.kind = JSON_STRING, .n = 5, .key = "type", .key_n = 4, .u.text = "array"};
+static const json only_objects = {.kind = JSON_OBJECT, .n = 1, .u.items = &object_type_key};
+static const json only_arrays = {.kind = JSON_OBJECT, .n = 1, .u.items = &array_type_key};
+
+/* The value with the keys of its objects in any order. */
+static expr *any_order_of(schema_context *c, const json *v) {
+    literal_list list = {0};
+    literal_add(c, &list, v->kind == JSON_OBJECT ? &only_objects : &only_arrays, HOLDS);
+    literal_add(c, &list, schema_exactly(c, v), HOLDS);
+    return conjunction_rule(c, &list);
+}
+
 /* The listed values that are of the kind and satisfy all else. */
 static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *branch, const json *values, uint32_t n) {
     VEC(expr *) parts = {0};
@@ -185,7 +198,8 @@ static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *
         bool fits = (schema_value_type(&values[i]) & kind) != 0;
         for (uint32_t k = 0; k < branch->n_holds && fits; k++) fits = schema_own_holds(c, &values[i], branch->holds[k]);
         for (uint32_t k = 0; k < branch->n_fails && fits; k++) fits = !schema_own_holds(c, &values[i], branch->fails[k]);
-        if (fits) vec_push(&c->b->w->mem, &parts, schema_fixed(c, &values[i]));
+        if (!fits) continue;
+        vec_push(&c->b->w->mem, &parts, c->any_order && values[i].kind >= JSON_ARRAY && c->form == FORM_JSON ? any_order_of(c, &values[i]) : schema_fixed(c, &values[i]));
     }
     return expr_choice(c->b, parts.at, parts.n);
 }
@@ -294,18 +308,6 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
 
 /* ---- entry ---- */
 
-static dialect dialect_of(const json *root) {
-    const json *at = json_get(root, "$schema");
-    if (at == NULL || at->kind != JSON_STRING) return DRAFT_2020;
-    static const struct {
-        const char *part;
-        dialect draft;
-    } known[] = {{"draft-04", DRAFT_4}, {"draft-06", DRAFT_6}, {"draft-07", DRAFT_7}, {"2019-09", DRAFT_2019}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strstr(at->u.text, known[i].part) != NULL) return known[i].draft;
-    return DRAFT_2020;
-}
-
 schema_context *schema_context_new(builder *b, int layout) {
     schema_context *c = arena_alloc(&b->w->mem, 1, sizeof *c);
     c->b = b;
@@ -316,15 +318,15 @@ schema_context *schema_context_new(builder *b, int layout) {
 }
 
 expr *schema_expr(schema_context *c, const json *schema) {
-    dialect draft = dialect_of(schema);
-    if (draft != c->draft) c->integer = 0; /* draft 4 spells integers differently */
     c->root = schema;
-    c->draft = draft;
+    c->draft = schema_named_dialect(schema, DRAFT_2020);
+    c->mixed = false;
     c->waiting.n = 0;
     c->references = NULL;
     c->canonical = (node_map){0}; /* what "#" means has changed */
     c->same = NULL;
     schema_check(c, schema);
+    schema = schema_lowered_root(c, schema);
     literal_list list = {0};
     literal_add(c, &list, schema, HOLDS);
     c->inner = style_root(c, schema);
@@ -338,9 +340,20 @@ expr *schema_expr(schema_context *c, const json *schema) {
     return root;
 }
 
-void schema_front(builder *b, const char *text, size_t n, int layout) {
+static const json *read_documents(builder *b, const char *text) {
+    const json *all = json_parse(b->w, text, strlen(text));
+    if (all->kind != JSON_OBJECT) json_escape(b->w, all, STE_ERR_SCHEMA, "documents: an object of schemas by URI is wanted");
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->u.items[i].kind != JSON_OBJECT)
+            json_escape(b->w, &all->u.items[i], STE_ERR_SCHEMA, "documents: a schema must be an object");
+    return all;
+}
+
+void schema_front(builder *b, const char *text, size_t n, int layout, const char *documents) {
     const json *schema = json_parse(b->w, text, n);
     if (schema->kind != JSON_OBJECT && !json_is_bool(schema))
         json_escape(b->w, schema, STE_ERR_SCHEMA, "a schema must be an object or a boolean");
-    b->root = rule_of(b, schema_expr(schema_context_new(b, layout), schema));
+    schema_context *c = schema_context_new(b, layout);
+    if (documents != NULL) c->documents = read_documents(b, documents);
+    b->root = rule_of(b, schema_expr(c, schema));
 }

@@ -225,7 +225,9 @@ void find_regions(object_builder *o) {
         const json *at = schema_get(c, b->fails[k], "propertyNames");
         if (at != NULL && k >= MAX_CLAUSES)
             json_escape(c->b->w, at, STE_ERR_LIMIT, "more than %d negated schemas for one object", MAX_CLAUSES);
+        c->negated++;
         fsm *good = at == NULL ? NULL : names_automaton(o, at);
+        c->negated--;
         for (uint32_t i = 0, n = at == NULL ? 0 : o->regions.n; i < n; i++) {
             fsm *bad = fsm_difference(o->regions.at[i].keys, good);
             bad = bad == NULL ? NULL : fsm_reduce(bad);

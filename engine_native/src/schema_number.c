@@ -9,6 +9,7 @@
 typedef struct bounds {
     number_bound low, high;
     bool integer;
+    bool digits; /* ... of draft 4, which has none with a fraction part */
 } bounds;
 
 static void narrow(number_bound *b, const json *value, bool exclusive, int direction) {
@@ -21,17 +22,18 @@ static void narrow(number_bound *b, const json *value, bool exclusive, int direc
         b->exclusive = b->exclusive || exclusive;
 }
 
-static void add_bounds(bounds *b, const json *node) {
+static void add_bounds(const schema_context *c, bounds *b, const json *node) {
     const json *value;
     bool exclusive;
     if (schema_low(node, &value, &exclusive)) narrow(&b->low, value, exclusive, 1);
     if (schema_high(node, &value, &exclusive)) narrow(&b->high, value, exclusive, -1);
-    if ((schema_types(node) & TYPE_FRACTION) == 0) b->integer = true;
+    if ((schema_types(node) & TYPE_FRACTION) != 0) return;
+    b->integer = true;
+    b->digits = b->digits || schema_draft(c, node) == DRAFT_4;
 }
 
-/* Draft 4 has no integers with a fraction part. */
-static number_form form_of(const schema_context *c, const bounds *b, number_form other) {
-    return !b->integer ? other : c->draft == DRAFT_4 ? NUMBER_DIGITS : NUMBER_WHOLE;
+static number_form form_of(const bounds *b, number_form other) {
+    return !b->integer ? other : b->digits ? NUMBER_DIGITS : NUMBER_WHOLE;
 }
 
 static fsm *multiples(schema_context *c, const json *at) {
@@ -61,8 +63,8 @@ static fsm *equal_numbers(schema_context *c, const json *values, uint32_t n) {
 /* The plain spellings of the numbers for which the own keywords of a node hold. */
 static fsm *own_numbers(schema_context *c, const json *node) {
     bounds *b = arena_alloc(&c->b->w->mem, 1, sizeof *b);
-    add_bounds(b, node);
-    fsm *f = fsm_determinise_fully(number_automaton(c->b->w, &b->low, &b->high, form_of(c, b, NUMBER_PLAIN)));
+    add_bounds(c, b, node);
+    fsm *f = fsm_determinise_fully(number_automaton(c->b->w, &b->low, &b->high, form_of(b, NUMBER_PLAIN)));
     const json *one = schema_get(c, node, "const"), *list = json_get(node, "enum"), *of = json_get(node, "multipleOf");
     if (of != NULL) f = fsm_intersection(f, multiples(c, of));
     if (one != NULL) f = fsm_intersection(f, equal_numbers(c, one, 1));
@@ -196,7 +198,7 @@ static bool few_numbers(schema_context *c, const schema_branch *branch, const bo
     number_trie t = {.f = fsm_new(c->b->w)};
     trie_state(&t);
     uint32_t found = 0;
-    bool fraction = form_of(c, b, NUMBER_PLAIN) != NUMBER_DIGITS;
+    bool fraction = form_of(b, NUMBER_PLAIN) != NUMBER_DIGITS;
     int64_t first = low / g->step * g->step;
     if (first < low) first += g->step;
     for (int64_t v = first; v <= high; v += g->step) {
@@ -221,6 +223,44 @@ static bool few_numbers(schema_context *c, const schema_branch *branch, const bo
     return true;
 }
 
+#define MAX_NEAR 1000 /* multiples that stand for all of them */
+
+/* The multiples of some numbers need too many states.  Then those next to a bound stand for all; without bounds, those
+ * around 0.  false: the numbers are too long. */
+static bool near_bounds(schema_context *c, const schema_branch *branch, const bounds *b, const grid *g, bounds *out) {
+    int64_t low = 0, high = 0, most = INT64_MAX / 8 / g->step, width;
+    if (most > MAX_NEAR) most = MAX_NEAR;
+    width = most * g->step;
+    if (b->low.present && !scaled(&b->low.value, g->scale, &low)) return false;
+    if (b->high.present && !scaled(&b->high.value, g->scale, &high)) return false;
+    if (!b->low.present) low = b->high.present ? high - width : -width / 2;
+    if (!b->high.present || high - low > width) high = low + width;
+    *out = *b;
+    const json ends[2] = {number_node(c, branch->holds[0], low, g->scale), number_node(c, branch->holds[0], high, g->scale)};
+    if (!b->low.present) out->low = (number_bound){.present = true};
+    out->high = (number_bound){.present = true, .exclusive = b->high.exclusive};
+    return decimal_parse(ends[0].u.text, ends[0].n, &out->low.value) && decimal_parse(ends[1].u.text, ends[1].n, &out->high.value);
+}
+
+static fsm *near_numbers(schema_context *c, const schema_branch *branch, const bounds *b, const grid *g) {
+    bounds *near = arena_alloc(&c->b->w->mem, 1, sizeof *near);
+    const json *at = NULL;
+    fsm *f = NULL;
+    for (uint32_t i = 0; i < branch->n_holds && at == NULL; i++) at = json_get(branch->holds[i], "multipleOf");
+    if (!near_bounds(c, branch, b, g, near) || !few_numbers(c, branch, near, g, &f) || f == NULL)
+        json_escape(c->b->w, at, STE_ERR_LIMIT, "multipleOf: the multiples of %.60s need too many states", at->u.text);
+    char pointer[160];
+    json_pointer(at, pointer, sizeof pointer);
+    builder_note(c->b, "%s: of the multiples of %.60s only about %d are offered, those next to a bound or to 0", pointer, at->u.text, MAX_NEAR);
+    return f;
+}
+
+static bool has_automaton(schema_context *c, const schema_branch *branch, const grid *g) {
+    const json step = number_node(c, branch->holds[0], g->step, g->scale);
+    decimal of;
+    return g->step == 0 || (decimal_parse(step.u.text, step.n, &of) && multiples_are_regular(&of));
+}
+
 static fsm *make_free_number(work *w, int form) {
     bounds none = {0};
     return number_automaton(w, &none.low, &none.high, (number_form)form);
@@ -233,20 +273,22 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
     bounds *b = arena_alloc(&w->mem, 1, sizeof *b);
     uint32_t multiple_ofs = 0;
     for (uint32_t i = 0; i < branch->n_holds; i++) {
-        add_bounds(b, branch->holds[i]);
+        add_bounds(c, b, branch->holds[i]);
         multiple_ofs += json_get(branch->holds[i], "multipleOf") != NULL;
     }
     bool plain = branch->n_fails > 0 || multiple_ofs > 0;
-    uint32_t *rule = b->integer ? &c->integer : &c->number;
+    uint32_t *rule = b->digits ? &c->digits : b->integer ? &c->integer : &c->number;
     bool free = !plain && !b->low.present && !b->high.present;
-    if (free && *rule == 0) *rule = expr_shared(c->b, &free_number, (int)form_of(c, b, NUMBER_ANY))->u.id + 1;
+    if (free && *rule == 0) *rule = expr_shared(c->b, &free_number, (int)form_of(b, NUMBER_ANY))->u.id + 1;
     if (free) return expr_rule(c->b, *rule - 1);
     grid g;
     fsm *f;
     bool known = plain && common_grid(branch, b, &g);
     if (known && branch->n_fails + multiple_ofs > 1 && few_numbers(c, branch, b, &g, &f))
         return f == NULL ? expr_never(c->b) : expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
-    f = number_automaton(w, &b->low, &b->high, form_of(c, b, plain ? NUMBER_PLAIN : NUMBER_ANY));
+    if (known && multiple_ofs > 0 && !has_automaton(c, branch, &g))
+        return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, near_numbers(c, branch, b, &g))));
+    f = number_automaton(w, &b->low, &b->high, form_of(b, plain ? NUMBER_PLAIN : NUMBER_ANY));
     if (plain) f = fsm_determinise_fully(f);
     if (known && multiple_ofs > 1) {
         json all = number_node(c, branch->holds[0], g.step, g.scale);

@@ -4,6 +4,8 @@
 #include "schema_style.h"
 
 #define MAX_UNORDERED 8
+#define MAX_TRACKED 10   /* of them beside onces */
+#define MAX_TRACKED_PRODUCT 4096
 #define MOST_IN_STATES 2 /* where nothing but the keys themselves has to be remembered, more of them are onces */
 #define MAX_GRID 256        /* positions when chains of declared keys are interleaved */
 #define MAX_PRODUCT 1024    /* positions * sets of clauses * sets of unordered keys */
@@ -62,13 +64,14 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     if (e->at != UINT32_MAX) return e->at;
     uint32_t at = e->at = fsm_state(o->f);
     expr *key = m->spelled;
-    if (o->unordered_once && number >= o->n_ordered && number < o->members.n)
-        key = expr_pair(b, key, expr_once(b, number - o->n_ordered));
+    expr *once = number >= o->once_from && number < o->members.n ? expr_once(b, number - o->once_from) : NULL;
+    if (once != NULL && !o->pairs_are_rules) key = expr_pair(b, key, once); /* so keys share how they begin */
     expr *pair = style_pair(o->c, key, m->spelled, m->key != NULL, value);
     if (o->pairs_are_rules) {
         begin_entry *known = find_begin(o, (begin_entry){number, value->u.id, PAIR_RULE, UINT32_MAX});
         if (known->at == UINT32_MAX) known->at = rule_of(b, pair);
         pair = expr_rule(b, known->at);
+        if (once != NULL) pair = expr_pair(b, once, pair);
     }
     graph_edge(b, o->graph, at, pair, to);
     return at;
@@ -161,6 +164,10 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
     schema_context *c = o->c;
     version_list v = {0};
     way_groups groups = {0};
+    uint32_t again = 0, before = to.done; /* what an equal key may have made true this one has to make true */
+    for (uint32_t i = 0; number >= o->members.n && i < m->ways.n; i++) again |= UINT32_C(1) << m->ways.at[i].clause;
+    again &= to.others & ~m->there;
+    to.done &= ~again;
     vec_push(&c->b->w->mem, &v, (version){m->literals, to.done | m->there});
     find_groups(o, m, to.done | m->there, &groups);
     bool listed = false;
@@ -176,18 +183,22 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
             json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the negated schemas for one key multiply to more than 256 ways");
     }
     for (uint32_t j = 0; j < v.n; j++) {
+        if ((v.at[j].done & again) != again) continue;
         to.done = v.at[j].done;
+        if (number >= o->members.n) to.others |= to.done & ~before & ~m->there;
         uint32_t begin = member_begin(o, number, m, &v.at[j].literals, state_number(o, to));
         if (begin != UINT32_MAX) fsm_empty_add(o->f, open, begin);
     }
 }
+
+static bool has_onces(const object_builder *o) { return o->once_from < o->members.n; }
 
 static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1) << (i - o->n_ordered); }
 
 static bool complete(const object_builder *o, const object_state *s) {
     uint32_t done = s->done;
     if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
-    for (uint32_t i = o->n_ordered; i < o->members.n && !o->unordered_once; i++) {
+    for (uint32_t i = o->n_ordered; i < o->once_from; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
@@ -204,7 +215,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (complete(o, &s)) {
         builder *b = o->c->b;
         expr *close = s.count == 0 ? o->c->now->empty_end : o->c->now->object_end;
-        graph_edge(b, o->graph, at, o->unordered_once ? expr_pair(b, expr_required(b), close) : close, 1);
+        graph_edge(b, o->graph, at, has_onces(o) ? expr_pair(b, expr_required(b), close) : close, 1);
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
@@ -225,10 +236,11 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (s.position != o->last_position) return;
     for (uint32_t i = o->n_ordered; i < o->members.n && !full; i++) {
         const member *m = &o->members.at[i];
-        if ((!o->unordered_once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
+        bool once = i >= o->once_from;
+        if ((!once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
         if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
         object_state next = to;
-        if (!o->unordered_once) next.seen |= bit_of(o, i);
+        if (!once) next.seen |= bit_of(o, i);
         add_versions(o, i, m, open, next);
     }
     for (uint32_t i = 0; i < o->regions.n && !full; i++) {
@@ -244,10 +256,13 @@ static expr *lower_states(object_builder *o) {
     o->separator = o->c->space.comma;
     graph_edge(b, o->graph, 0, o->c->now->object, state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
-    if (!o->unordered_once) return o->graph;
-    uint32_t rule = rule_of(b, o->graph);
-    for (uint32_t i = o->n_ordered; i < o->members.n; i++)
-        if (o->members.at[i].required) b->rules.at[rule].required |= UINT64_C(1) << (i - o->n_ordered);
+    if (!has_onces(o)) return o->graph;
+    uint32_t rule = rule_of(b, o->graph), words = (o->members.n - o->once_from + 63) / 64;
+    uint64_t *required = arena_alloc(&b->w->mem, words, sizeof *required);
+    for (uint32_t i = o->once_from, k = 0; i < o->members.n; i++, k++)
+        if (o->members.at[i].required) required[k / 64] |= UINT64_C(1) << k % 64;
+    b->rules.at[rule].required = required;
+    b->rules.at[rule].required_words = words;
     return expr_rule(b, rule);
 }
 
@@ -288,6 +303,22 @@ static void add_chain(object_builder *o, uint32_t from, uint32_t n) {
     o->chain_n[o->n_chains++] = n;
 }
 
+/* Unordered keys of which it matters only that they come, and no value makes a clause true: they may be onces, moved
+ * behind the others.  (The parser takes it that with a once not yet passed everything is possible that is possible
+ * without it.  So it may not be what a clause waits for in vain, but for one that its presence makes true.) */
+static uint32_t set_onces(const object_builder *o, member *at, uint32_t n) {
+    uint32_t kept = 0;
+    member *onces = arena_alloc(&o->c->b->w->mem, n + 1, sizeof *onces);
+    for (uint32_t i = 0; i < n; i++) {
+        if (at[i].missing == 0 && at[i].ways.n == 0)
+            onces[i - kept] = at[i];
+        else
+            at[kept++] = at[i];
+    }
+    if (n != kept) memcpy(at + kept, onces, (n - kept) * sizeof *at);
+    return n - kept;
+}
+
 /* Which known keys are ordered, and in how many chains. */
 static void order_members(object_builder *o) {
     arena *mem = &o->c->b->w->mem;
@@ -314,13 +345,18 @@ static void order_members(object_builder *o) {
         i = to;
     }
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
-    bool only_keys = o->clauses == 0 && o->count_cap == 1;
-    o->unordered_once = only_keys && unordered > MOST_IN_STATES && unordered <= MAX_ONCE;
-    if (o->unordered_once) most = unordered;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
+    o->once_from = sorted.n;
+    uint32_t onces = o->count_cap > 1 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
+    bool fits = onces <= (o->c->any_order ? MAX_ONCE : FEW_ONCES) && in_states <= MAX_TRACKED && ((uint64_t)grid * states << in_states) <= MAX_TRACKED_PRODUCT;
+    if (fits && onces > 0 && (most < unordered || (o->clauses == 0 && unordered > MOST_IN_STATES))) {
+        o->once_from = sorted.n - onces;
+        most = unordered;
+    }
     if (o->c->any_order && most < unordered)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
-                    "property_order \"any\" is supported for up to %u named keys here, not %u", only_keys ? MAX_ONCE : most, unordered);
+                    "property_order \"any\" is supported for up to %u named keys here, not %u",
+                    o->clauses == 0 && o->count_cap == 1 ? MAX_ONCE : most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
         if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
@@ -332,23 +368,61 @@ static void order_members(object_builder *o) {
         }
     }
     for (uint32_t k = 0; k < o->n_chains; k++) o->last_position += o->stride[k] * o->chain_n[k];
-    o->pairs_are_rules = !o->unordered_once && (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
-                         ((uint64_t)(o->last_position + 1) * states << (sorted.n - o->n_ordered)) > INLINE_STATES;
+    o->pairs_are_rules = (o->n_chains > 1 || states > 1 || o->n_ordered < sorted.n) &&
+                         ((uint64_t)(o->last_position + 1) * states << (o->once_from - o->n_ordered)) > INLINE_STATES;
 }
 
 static void count_limits(object_builder *o) {
-    uint32_t required = 0;
-    for (uint32_t i = 0; i < o->members.n; i++) required += o->members.at[i].required;
+    uint32_t required = 0, possible = 0;
+    for (uint32_t i = 0; i < o->members.n; i++) possible += !literals_are_never(&o->members.at[i].literals);
+    for (uint32_t i = 0; i < o->members.n; i++) {
+        member *m = &o->members.at[i];
+        if (o->regions.n == 0 && o->min == possible && !literals_are_never(&m->literals)) m->required = true;
+        required += m->required;
+    }
+    if (required > o->max) o->impossible = true;
+    if (required == o->max && required > 0) { /* these and no others */
+        for (uint32_t i = 0; i < o->members.n; i++)
+            if (!o->members.at[i].required) literal_add(o->c, &o->members.at[i].literals, &schema_never, HOLDS);
+        o->regions.n = 0;
+        o->max = REPEAT_INFINITE;
+    }
     if (o->min <= required) o->min = 0;
     if (o->regions.n == 0 && o->max >= o->members.n) o->max = REPEAT_INFINITE;
-    o->count_cap = o->min > 1 ? o->min : 1;
+    uint32_t lower = o->min > 1 ? o->min : 1;
+    o->count_cap = 1;
     if (o->max != REPEAT_INFINITE && o->max > o->count_cap) o->count_cap = o->max;
     for (uint32_t k = 0; o->clauses >> k != 0; k++) {
         if ((o->clauses >> k & 1) == 0) continue;
         if (o->count_clause_min[k] > o->count_cap) o->count_cap = o->count_clause_min[k];
-        if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= o->count_cap)
-            o->count_cap = o->count_clause_max[k] + 1;
+        if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= lower) lower = o->count_clause_max[k] + 1;
     }
+    if (lower > o->count_cap) o->count_cap = lower;
+    o->repeats_count = lower > 1 && o->regions.n > 0;
+}
+
+/* Without known keys and of one kind: then the keys are like unique items (distinct.h), what follows a key is what
+ * stands between two of them. */
+static expr *lower_distinct_map(object_builder *o) {
+    schema_context *c = o->c;
+    builder *b = c->b;
+    const json *place = schema_place(c, o->branch), *min = NULL;
+    for (uint32_t i = 0; i < o->branch->n_holds && min == NULL; i++) min = json_get(o->branch->holds[i], "minProperties");
+    expr *value = conjunction_rule(c, &o->regions.at[0].literals);
+    if (value->kind == EXPR_NEVER) return value;
+    distinct_list list = {.min = o->min, .max = o->max, .place = min == NULL ? place : min};
+    list.open = expr_pair(b, c->now->object, expr_empty(b));
+    list.shut = c->now->empty_end;
+    list.element = o->regions.at[0].spelled;
+    list.separator = expr_sequence(b, (expr *[]){c->space.colon, value, c->space.comma}, 3);
+    list.close = expr_sequence(b, (expr *[]){c->space.colon, value, c->now->object_end}, 3);
+    return expr_distinct(b, &list);
+}
+
+static void note_repeats(const object_builder *o) {
+    char pointer[160];
+    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
+    builder_note(o->c->b, "%s: a key that is not named and comes again counts again for the least number of keys", pointer);
 }
 
 /* Where the key is declared; else the whole. */
@@ -382,7 +456,11 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     for (uint32_t i = 0; i < o->members.n; i++)
         if (o->members.at[i].required && literals_are_never(&o->members.at[i].literals)) return expr_never(b);
     count_limits(o);
+    if (o->impossible) return expr_never(b);
     order_members(o);
+    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && c->form == FORM_JSON && c->excludes == NULL)
+        return lower_distinct_map(o);
+    if (o->repeats_count) note_repeats(o);
     if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
     if (o->count_cap > MAX_COUNT)
         json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap);

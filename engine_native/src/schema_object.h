@@ -18,8 +18,12 @@
  *   seen       which unordered known keys have come
  *   done       which clauses have come true
  *   count      members so far, up to the last number that matters (at least 1: is a comma due?)
+ *   others     of the clauses done, those that are by the value of a key that may come again
  *
- * For plain objects that is two states per key: with and without a member before. */
+ * For plain objects that is two states per key: with and without a member before.
+ *
+ * Keys of regions may repeat: the automaton does not know them one by one.  But whichever of equal keys a reader keeps,
+ * clauses hold: what the value of one made true the next ones must make true as well. */
 #ifndef STE_SCHEMA_OBJECT_H
 #define STE_SCHEMA_OBJECT_H
 
@@ -49,7 +53,7 @@ typedef struct member {
 } member;
 
 typedef struct object_state {
-    uint32_t position, seen, done, count;
+    uint32_t position, seen, done, count, others;
 } object_state;
 
 typedef struct begin_entry {
@@ -67,6 +71,7 @@ typedef struct object_builder {
     uint32_t clauses; /* set of those that are to come true */
     uint32_t count_clause_min[MAX_CLAUSES], count_clause_max[MAX_CLAUSES]; /* outside of these the clause is true */
     uint32_t min, max, count_cap;
+    bool repeats_count; /* keys that repeat count for a lower bound */
     bool impossible;
     expr *separator;
     expr *graph;
@@ -77,7 +82,7 @@ typedef struct object_builder {
     VEC(begin_entry) begins;
     uint32_t *begin_table, begin_mask;
     bool pairs_are_rules;
-    bool unordered_once; /* unordered keys are onces of the rule, not part of its states */
+    uint32_t once_from; /* unordered keys from here on are onces of the rule, not part of its states */
 } object_builder;
 
 /* ---- schema_member.c: which keys there are, and what their values must satisfy ---- */

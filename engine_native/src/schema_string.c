@@ -71,9 +71,7 @@ fsm *schema_pattern(schema_context *c, const json *at) {
 fsm *schema_format(schema_context *c, const json *at) {
     const format *known = format_find(at->u.text);
     if (known == NULL) return NULL;
-    if (format_is_nested(known->name))
-        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
-                    "keyword \"format\": \"%s\" is supported only where nothing else is said about the string", known->name);
+    if (format_is_nested(known->name)) return schema_flat_regex(c, at);
     if (known->make != NULL) {
         if (c->hostname == NULL) c->hostname = fsm_reduce(known->make(c->b->w)); /* the only one that is made */
         return c->hostname;
@@ -203,7 +201,9 @@ static text_set branch_texts(schema_context *c, const schema_branch *branch) {
         if (one != NULL) keep_only(&s, listed_texts(c, one, 1));
         if (list != NULL) keep_only(&s, listed_texts(c, list->u.items, list->n));
     }
+    c->negated++;
     for (uint32_t i = 0; i < branch->n_fails; i++) keep_out(c, &s, own_texts(c, branch->fails[i]));
+    c->negated--;
     return s;
 }
 

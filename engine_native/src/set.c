@@ -13,6 +13,7 @@
  * holds `grow` meanwhile; a step that is remembered takes no lock (set_step). */
 #include "distinct.h"
 #include "meter.h"
+#include "onces.h"
 
 typedef struct waiter_node {
     waiter w;
@@ -357,7 +358,9 @@ static void visit(store *s, item it) {
     }
     for (uint32_t i = 0; i < st->n_onces; i++) {
         uint64_t reg = it.reg;
-        if (pass_once(st, &st->onces[i], &reg)) add_item(s, st->onces[i].to, reg, it.origin);
+        int goes = pass_once(s, st, &st->onces[i], &reg);
+        if (goes < 0) s->closure->failed = true;
+        if (goes > 0) add_item(s, st->onces[i].to, reg, it.origin);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "distinct.h"
 #include "matcher.h"
+#include "onces.h"
 
 void *store_alloc(store *s, size_t size) {
     void *p = mem_new(&s->allocator, 1, size);
@@ -50,7 +51,9 @@ static void destroy(store *s) {
             r = next;
         }
     distinct_sweep(s);
+    passed_sweep(s);
     table_free(s, &s->progresses);
+    table_free(s, &s->passed);
     table_free(s, &s->sets);
     table_free(s, &s->rules);
     table_free(s, &s->rows);
@@ -121,6 +124,7 @@ static void mark_from_set(set *at, set **sets, rule **rules) {
         mark_set(at->scan[i].origin, sets);
         mark_rules(at->scan[i].state->rule, rules);
         if (at->scan[i].state->inside) progress_mark(progress_of(&at->scan[i]), mark_each, sets);
+        passed_mark(at->scan[i].state->rule, at->scan[i].reg);
     }
     for (uint32_t i = 0; i < at->n_waiters; i++) {
         const waiter *w = &set_waiters(at)[i];
@@ -129,6 +133,7 @@ static void mark_from_set(set *at, set **sets, rule **rules) {
         if (w->target == NULL) continue;
         mark_rules(w->target->rule, rules);
         if (w->target->rule->kind == RULE_DISTINCT) seen_mark(w->reg, mark_each, sets);
+        passed_mark(w->target->rule, w->reg);
     }
 }
 
@@ -195,6 +200,7 @@ static void keep_local_parts(store *s) {
             kept += local_bytes(s, at);
             if (kept > s->budget / 2) return;
             at->mark = true; /* it mentions no set but top, and no rule but its own */
+            passed_mark(at->scan[0].state->rule, at->scan[0].reg);
         }
 }
 
@@ -236,6 +242,7 @@ void store_collect(store *s, collect_when how) {
         }
     s->bottom->mark = s->top->mark = false;
     distinct_sweep(s);
+    passed_sweep(s);
     for (uint32_t i = 0; i < table_size(&s->rules); i++)
         for (rule **at = (rule **)(void *)table_at(&s->rules, i); *at != NULL;) {
             rule *here = *at;

@@ -87,7 +87,7 @@ typedef struct token_edge {
 /* Passed without consuming anything; see expr_once. */
 typedef struct once_edge {
     state *to;
-    uint32_t which; /* MAX_ONCE: wants the rule's required ones */
+    uint32_t which; /* below MAX_ONCE; MAX_ONCE: wants the rule's required ones */
 } once_edge;
 
 struct state {
@@ -98,7 +98,9 @@ struct state {
     once_edge *onces;
     uint32_t n_bytes, n_rules, n_tokens, n_onces;
     uint32_t need;  /* in a metered rule: the fewest characters to its end */
-    uint64_t ahead; /* in a rule with onces: those that can be the next */
+    union {
+        uint64_t few, *many;
+    } ahead;        /* in a rule with onces: those that can be the next */
     bool ends;      /* ... and whether the rule can end before another one */
     bool final;
     bool last;     /* final and without edges: it can only complete its rule */
@@ -114,7 +116,10 @@ struct rule {
     state *states;       /* the first is the start; a repeat has one */
     uint32_t n_states;
     uint32_t n_bytes, n_rules, n_tokens, n_onces; /* edges of all states */
-    uint64_t required;   /* onces that must have been passed */
+    union {
+        uint64_t few, *many;
+    } required;          /* onces that must have been passed */
+    uint32_t once_words; /* of a set of onces; 0: there are few, see onces.h */
     bool nullable;
     bool metered;        /* its items' registers are those of meter.h */
     bool mark;           /* during a collection */
@@ -140,21 +145,6 @@ struct rule {
     uint32_t waiters;    /* head of a list in the closure, + 1 */
     bool predicted;
 };
-
-/* Where a rule has onces, reg is the set of those that have been passed: an item is *dead*, and not in any set, if
- * none of those ahead is left and the rule cannot end. */
-static inline bool item_dead(const state *st, uint64_t reg) {
-    return st->rule->n_onces != 0 && (st->ahead & ~reg) == 0 && !(st->ends && (st->rule->required & ~reg) == 0);
-}
-
-/* Passes an edge of st: false if it may not be passed, else reg knows of it. */
-static inline bool pass_once(const state *st, const once_edge *e, uint64_t *reg) {
-    if (e->which == MAX_ONCE) return (st->rule->required & ~*reg) == 0;
-    uint64_t bit = UINT64_C(1) << e->which;
-    if ((*reg & bit) != 0) return false;
-    *reg |= bit;
-    return true;
-}
 
 typedef struct item {
     const state *state;
@@ -275,7 +265,7 @@ struct store {
     _Atomic uint32_t references;
     pthread_rwlock_t gate;
     pthread_mutex_t grow;
-    table rules, sets, rows, classes, progresses;
+    table rules, sets, rows, classes, progresses, passed;
     seen *seens;               /* all of them */
     _Atomic uint64_t bytes;
     uint64_t budget;

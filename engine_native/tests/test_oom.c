@@ -2,58 +2,75 @@
 #include "fixture.h"
 #include "harness.h"
 
+/* Ten keys with null. */
+#define TEN(a)                                                                                             \
+    "\"" a "0\":{\"enum\":[null]},\"" a "1\":{\"enum\":[null]},\"" a "2\":{\"enum\":[null]},\"" a "3\":{\"enum\":[null]},\"" a \
+    "4\":{\"enum\":[null]},\"" a "5\":{\"enum\":[null]},\"" a "6\":{\"enum\":[null]},\"" a "7\":{\"enum\":[null]},\"" a     \
+    "8\":{\"enum\":[null]},\"" a "9\":{\"enum\":[null]}"
+
 static const struct {
     int kind;
     const char *text, *feed;
     uint64_t budget; /* of tokens, set at the start; 0: none */
+    int order;       /* of keys */
+    const char *documents;
 } scenarios[] = {
     {STE_KIND_JSON_SCHEMA,
      "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"b\":{\"type\":\"array\",\"items\":"
      "{\"$ref\":\"#\"},\"maxItems\":3},\"c\":{\"type\":\"number\",\"minimum\":0.5}},\"required\":[\"a\"]}",
-     "{\"a\": \"xy\", \"b\": [{\"a\":\"\"}]", 0},
+     "{\"a\": \"xy\", \"b\": [{\"a\":\"\"}]", 0, 0, NULL},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
-     "go <a>\"x\"</a> on", 0},
+     "go <a>\"x\"</a> on", 0, 0, NULL},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"capture\":\"tag\","
      "\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"
      "\"capture\":\"value\"},\"end\":\"</a>\"}]}}",
-     "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on", 0},
+     "go <a>[12, 3, 4, 5, 6, 7, 8, 9]</a> on <a>[]</a> and on and on and on and on", 0, 0, NULL},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"dispatch\",\"rules\":[[\"<f\",{\"type\":\"json_schema\",\"style\":\"kimi_k3_xml\",\"json_schema\":{"
      "\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":40},\"b\":{}}}}],[\"<f>\",{"
      "\"type\":\"any_text\",\"max_tokens\":3,\"max_chars\":9}]]}}",
-     "x <f<|open|>argument key=\"a\" type=\"string\"<|sep|>ab<|close|>argument<|sep|> <f>ab", 0},
+     "x <f<|open|>argument key=\"a\" type=\"string\"<|sep|>ab<|close|>argument<|sep|> <f>ab", 0, 0, NULL},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"tag\",\"begin\":{\"type\":\"token\",\"token\":97},\"content\":{\"type\":\"token_dispatch\",\"rules\":[["
      "98,{\"type\":\"json_schema\",\"json_schema\":{\"type\":\"string\",\"maxLength\":3},\"excludes\":[\"xx\"]}]]},\"end\":\"c\"}}",
-     "", 0},
-    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx", 0},
+     "", 0, 0, NULL},
+    {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90}", "(abc)xx", 0, 0, NULL},
     {STE_KIND_EBNF, "root ::= a | b\na ::= \"(\" b \")\" | root \"x\"\nb ::= [a-z\\u{e9}]{2,90} | \"true\" \"<|x|>\"?",
-     "(abc)xx", 7},
-    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"enum\":[1,true,\"ab\"]},\"minItems\":2}", "[1,true]", 8},
+     "(abc)xx", 7, 0, NULL},
+    {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"enum\":[1,true,\"ab\"]},\"minItems\":2}", "[1,true]", 8, 0, NULL},
     {STE_KIND_STRUCTURAL_TAG,
      "{\"format\":{\"type\":\"triggered_tags\",\"triggers\":[\"<a\"],\"tags\":[{\"begin\":\"<a>\",\"content\":{\"type\":"
      "\"json_schema\",\"json_schema\":{\"enum\":[1,\"x\",null]}},\"end\":\"</a>\"}]}}",
-     "go <a>\"x\"</a> on", 16},
+     "go <a>\"x\"</a> on", 16, 0, NULL},
     {STE_KIND_EBNF,
      "root ::= r TagDispatch((\"<\", s), excludes=(\"no\"))\nr[lazy, capture] ::= [a-z;]{1,70} \";\"\ns ::= Substring(\"a\", "
      "\"b\", \"a\") Regex(\"[0-9]\", json_string=true) <[3]>?",
-     "ab;<b1", 0},
+     "ab;<b1", 0, 0, NULL},
     {STE_KIND_LARK,
      "%import common.WS\n%ignore WS\nstart: (f | list{\"x\"})* n::2\nn::_: \"a\" n::decr(_) %if gt(_, 0) | \"\"\nf: T %json "
      "{\"type\":\"integer\"}\nlist{p}: p (\",\" p)*\nT: /[a-z]+/ & ~/x+/\n",
-     "ab 12 x, x a ", 0},
-    {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0},
+     "ab 12 x, x a ", 0, 0, NULL},
+    {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0, 0, NULL},
     {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"array\"],\"uniqueItems\":true},\"uniqueItems\":true}",
-     "[\"abc\",\"ab\",[1,12],[1", 0},
+     "[\"abc\",\"ab\",[1,12],[1", 0, 0, NULL},
     {STE_KIND_JSON_SCHEMA,
      "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"}},\"additionalProperties\":false},"
      "\"uniqueItems\":true}",
-     "[{},{\"a\":true},{\"a\":f", 0},
-    {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0},
-    {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0},
+     "[{},{\"a\":true},{\"a\":f", 0, 0, NULL},
+    {STE_KIND_JSON_SCHEMA,
+     "{\"properties\":{" TEN("a") "," TEN("b") "," TEN("c") "," TEN("d") "," TEN("e") "," TEN("f") "," TEN("g") "},\"required\":"
+     "[\"g9\"],\"type\":\"object\"}",
+     "{\"g9\":null,\"a0\":null,\"c3\":null", 0, STE_ORDER_ANY, NULL},
+    {STE_KIND_JSON_SCHEMA,
+     "{\"$ref\":\"x:words\",\"$defs\":{\"w\":{\"$id\":\"x:words\",\"$ref\":\"x:list\",\"$defs\":{\"i\":{\"$dynamicAnchor\":\"i\","
+     "\"type\":\"string\"}}},\"m\":{\"$ref\":\"https://json-schema.org/draft/2020-12/meta/content\"}}}",
+     "[\"a\"", 0, STE_ORDER_DECLARED,
+     "{\"x:list\":{\"type\":\"array\",\"items\":{\"$dynamicRef\":\"#i\"},\"$defs\":{\"i\":{\"$dynamicAnchor\":\"i\"}}}}"},
+    {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0, 0, NULL},
+    {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0, 0, NULL},
 };
 
 /* Out of memory is reported, and leaves the matcher usable. */
@@ -83,7 +100,8 @@ static int attempt(size_t scenario, long fail_at) {
     if (fixture_vocab(&allocator, &vocab, NULL) != STE_OK) goto done;
     if (ste_compiler_new(vocab, 1 << 20, &limits, &compiler, NULL) != STE_OK) goto done;
     const char *text = scenarios[scenario].text;
-    int code = ste_compile(compiler, scenarios[scenario].kind, text, strlen(text), NULL, &grammar, NULL);
+    const ste_options options = {.property_order = scenarios[scenario].order, .documents = scenarios[scenario].documents};
+    int code = ste_compile(compiler, scenarios[scenario].kind, text, strlen(text), &options, &grammar, NULL);
     CHECK(code == STE_OK || code == STE_ERR_NO_MEMORY);
     CHECK((code == STE_OK) == (grammar != NULL));
     if (code != STE_OK || ste_matcher_new(grammar, NULL, 0, &matcher, NULL) != STE_OK) goto done;

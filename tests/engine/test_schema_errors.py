@@ -15,10 +15,9 @@ _UNSUPPORTED: list[tuple[str, dict[str, Json]]] = [
     ("uniqueItems", {"uniqueItems": True, "prefixItems": [{"type": "string"}]}),
     ("uniqueItems", {"not": {"uniqueItems": True}}),
     ("uniqueItems", {"uniqueItems": True, "minItems": 3, "items": {"type": "string", "pattern": "^[ab]$"}}),
-    ("format", {"format": "regex", "maxLength": 3}),
+    ("format", {"not": {"format": "regex"}}),
     ("format", {"format": "idn-hostname"}),
-    ("format", {"format": "idn-email"}),
-    ("$ref", {"$ref": "https://json-schema.org/draft/2020-12/schema"}),
+    ("$ref", {"$ref": "https://example.com/schema"}),
     ("unevaluatedProperties", {"not": {"unevaluatedProperties": False}}),
 ]
 """Keywords that stay refused, and a schema with each."""
@@ -219,7 +218,7 @@ def test_ebnf_error_on_a_later_line_names_its_offset() -> None:
 
 def test_error_fields_are_in_the_text() -> None:
     with pytest.raises(UnsupportedSchemaError) as caught:
-        compiler().compile_json_schema({"items": {"format": "idn-email"}})
+        compiler().compile_json_schema({"items": {"format": "idn-hostname"}})
 
     assert "format" in str(caught.value)
     assert "/items" in str(caught.value)
