@@ -7,6 +7,10 @@
  *   complete  an item in a final state wakes the waiters of its rule in its
  *             origin.  Rules that complete where they began are exactly the
  *             empty ones, which predict has dealt with.
+ * An item that began in an earlier set does not have that set as its origin but
+ * the set's *view* for the item's rule: the waiters that the end of the rule can
+ * wake, by themselves.  What else could have begun there makes no difference.
+ *
  * Cost: linear in items and waiters made; every result is interned.
  *
  * All of it works in one closure per store, so every function that makes a set
@@ -44,6 +48,9 @@ struct closure {
     uint32_t n_scan, cap_scan;
     waiter *sorted;
     uint32_t cap_sorted;
+    waiter *view;
+    bool *marked; /* of the waiters of the set that a view is of */
+    uint32_t cap_view, cap_marked;
     uint32_t flags;
     use *user;
     bool failed;
@@ -63,6 +70,8 @@ void closure_free(store *s, closure *c) {
     store_free(s, c->aliases, c->cap_aliases * sizeof *c->aliases);
     store_free(s, c->scan, c->cap_scan * sizeof *c->scan);
     store_free(s, c->sorted, c->cap_sorted * sizeof *c->sorted);
+    store_free(s, c->view, c->cap_view * sizeof *c->view);
+    store_free(s, c->marked, c->cap_marked * sizeof *c->marked);
     store_free(s, c, sizeof *c);
 }
 
@@ -232,10 +241,17 @@ static const waiter *find_waiters(const set *at, const rule *r, const waiter **e
     return w + lo;
 }
 
+static set *view_of(store *s, set *at, const rule *r);
+
 static bool is_outermost(const store *s, const set *origin) { return origin == s->bottom || origin == s->top; }
 
 static void complete_outermost(store *s, const set *origin) {
     s->closure->flags |= origin == s->bottom ? SET_ACCEPTING : SET_EXITS;
+}
+
+/* Of the target of a waiter in `at`. */
+static set *origin_of(store *s, set *at, const waiter *w) {
+    return w->origin != NULL ? w->origin : view_of(s, at, w->target->rule);
 }
 
 static void complete(store *s, const rule *r, set *origin) {
@@ -249,7 +265,7 @@ static void complete(store *s, const rule *r, set *origin) {
         if (w->target == NULL)
             complete_outermost(s, w->origin);
         else
-            add_item(s, w->target, w->reg, w->origin == NULL ? origin : w->origin);
+            add_item(s, w->target, w->reg, origin_of(s, origin, w));
     }
 }
 
@@ -281,7 +297,7 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     } else {
         const waiter *end;
         for (const waiter *w = find_waiters(origin, r, &end); w < end && w->on == r; w++)
-            add_waiter(s, (waiter){on, w->target, w->target != NULL && w->origin == NULL ? origin : w->origin, w->reg});
+            add_waiter(s, (waiter){on, w->target, w->target == NULL ? w->origin : origin_of(s, origin, w), w->reg});
     }
 }
 
@@ -457,38 +473,26 @@ static bool remembers(const item *scan, uint32_t n) {
 #define SET_INHERITED (SET_REGISTERS | SET_OPEN | SET_ELEMENTS | SET_TIGHT)   /* flags that origins pass on */
 
 static size_t set_size(uint32_t n_scan, uint32_t n_waiters, const byte_classes *c) {
-    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter) + (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
+    return sizeof(set) + n_scan * sizeof(item) + n_waiters * (sizeof(waiter) + sizeof(set *)) +
+           (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
 }
 
-/* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
-static set *closure_intern(store *s) {
-    closure *c = s->closure;
-    if (c->failed) return NULL;
-    SHELL_SORT(item, c->scan, c->n_scan, item_compare)
-    uint32_t n_scan = 0;
-    for (uint32_t i = 0; i < c->n_scan; i++)
-        if (i == 0 || !item_equal(&c->scan[i], &c->scan[n_scan - 1])) c->scan[n_scan++] = c->scan[i];
-    while (c->cap_sorted < c->n_waiters) {
-        c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
-        if (c->failed) return NULL;
-    }
-    for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
-    SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
-
-    uint64_t hash = hash_mix(c->flags & SET_IDENTITY, n_scan);
-    if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
-    if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
+/* The interned set of these sorted items and waiters. */
+static set *intern(store *s, uint32_t flags, const item *scan, uint32_t n_scan, const waiter *waiters, uint32_t n_waiters) {
+    uint64_t hash = hash_mix(flags & SET_IDENTITY, n_scan);
+    if (n_scan != 0) hash = hash_bytes(scan, n_scan * sizeof *scan, hash);
+    if (n_waiters != 0) hash = hash_bytes(waiters, n_waiters * sizeof *waiters, hash);
     if (!table_reserve(s, &s->sets)) return NULL;
     for (set *o = table_first(&s->sets, hash); o != NULL; o = o->chain)
-        if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
-            (o->flags & SET_IDENTITY) == (c->flags & SET_IDENTITY) &&
-            (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
-            (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
+        if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == n_waiters &&
+            (o->flags & SET_IDENTITY) == (flags & SET_IDENTITY) &&
+            (n_scan == 0 || memcmp(o->scan, scan, n_scan * sizeof *scan) == 0) &&
+            (n_waiters == 0 || memcmp(set_waiters(o), waiters, n_waiters * sizeof *waiters) == 0))
             return o;
 
-    byte_classes *classes = n_scan == 0 ? NULL : remembers(c->scan, n_scan) ? classes_of(s, c->scan, n_scan) : classes_of_none(s);
+    byte_classes *classes = n_scan == 0 ? NULL : remembers(scan, n_scan) ? classes_of(s, scan, n_scan) : classes_of_none(s);
     if (n_scan != 0 && classes == NULL) return NULL;
-    set *out = store_alloc(s, set_size(n_scan, c->n_waiters, classes));
+    set *out = store_alloc(s, set_size(n_scan, n_waiters, classes));
     if (out == NULL) {
         classes_release(s, classes);
         return NULL;
@@ -496,11 +500,12 @@ static set *closure_intern(store *s) {
     out->classes = classes;
     out->hash = hash;
     out->n_scan = n_scan;
-    out->n_waiters = c->n_waiters;
-    out->flags = c->flags;
-    out->edges = (_Atomic(set *) *)(void *)(set_waiters(out) + c->n_waiters);
-    if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
-    if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
+    out->n_waiters = n_waiters;
+    out->flags = flags;
+    out->views = (set **)(void *)(set_waiters(out) + n_waiters);
+    out->edges = (_Atomic(set *) *)(void *)(out->views + n_waiters);
+    if (n_scan != 0) memcpy(out->scan, scan, n_scan * sizeof *scan);
+    if (n_waiters != 0) memcpy(set_waiters(out), waiters, n_waiters * sizeof *waiters);
     for (uint32_t i = 0; i < n_scan; i++) {
         add_allowed(&out->allow, &out->scan[i]);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
@@ -521,6 +526,68 @@ static set *closure_intern(store *s) {
     }
     table_add(&s->sets, out);
     return out;
+}
+
+/* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
+static set *closure_intern(store *s) {
+    closure *c = s->closure;
+    if (c->failed) return NULL;
+    SHELL_SORT(item, c->scan, c->n_scan, item_compare)
+    uint32_t n_scan = 0;
+    for (uint32_t i = 0; i < c->n_scan; i++)
+        if (i == 0 || !item_equal(&c->scan[i], &c->scan[n_scan - 1])) c->scan[n_scan++] = c->scan[i];
+    while (c->cap_sorted < c->n_waiters) {
+        c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
+        if (c->failed) return NULL;
+    }
+    for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
+    SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
+    return intern(s, c->flags, c->scan, n_scan, c->sorted, c->n_waiters);
+}
+
+/* Mark the waiters for r in `at`, and those for the rules that these belong to where they began in `at` too; returns how
+ * many.  The rules still to be looked at wait in `queue`. */
+static uint32_t mark_view(const set *at, const rule *r, bool *marked, waiter *queue) {
+    const waiter *all = set_waiters(at), *end;
+    uint32_t n = 0, n_queue = 0;
+    memset(marked, 0, at->n_waiters * sizeof *marked);
+    for (const rule *on = r; on != NULL; on = n_queue == 0 ? NULL : queue[--n_queue].on) {
+        const waiter *w = find_waiters(at, on, &end);
+        if (w == end || marked[w - all]) continue;
+        for (; w < end && w->on == on; w++) {
+            marked[w - all] = true;
+            n++;
+            if (w->origin == NULL && w->target != NULL) queue[n_queue++].on = w->target->rule;
+        }
+    }
+    return n;
+}
+
+/* The origin of what begins in `at` for r: of `at`, only what the end of an r can lead to.  Places that differ in what
+ * else could have begun there are the same to it.  `at`, and the closure fails, when there is no room for it. */
+static set *view_of(store *s, set *at, const rule *r) {
+    closure *c = s->closure;
+    const waiter *end, *first = find_waiters(at, r, &end);
+    if (first == end || first->on != r) return at; /* nothing will ever come of it */
+    set **known = &at->views[first - set_waiters(at)];
+    if (*known != NULL) return *known;
+    while (c->cap_marked < at->n_waiters && !c->failed)
+        c->marked = reserve(s, c, c->marked, c->cap_marked, &c->cap_marked, sizeof *c->marked);
+    while (c->cap_view < at->n_waiters && !c->failed)
+        c->view = reserve(s, c, c->view, c->cap_view, &c->cap_view, sizeof *c->view);
+    if (c->failed) return at;
+    uint32_t n = mark_view(at, r, c->marked, c->view);
+    if (n >= c->user->work) {
+        over_limit(c);
+        return at;
+    }
+    c->user->work -= n;
+    for (uint32_t i = 0, k = 0; i < at->n_waiters; i++)
+        if (c->marked[i]) c->view[k++] = set_waiters(at)[i];
+    set *out = intern(s, 0, NULL, 0, c->view, n);
+    c->failed = out == NULL;
+    if (out != NULL) *known = out;
+    return out == NULL ? at : out;
 }
 
 /* Give `on` the waiters of `from`, until nothing is new; or, when they multiply, plain waiters. */
@@ -631,6 +698,10 @@ set *set_local(use *u, const state *st, uint64_t reg) {
     return out;
 }
 
+static set *item_origin(store *s, set *at, const item *it) {
+    return it->origin != NULL ? it->origin : view_of(s, at, it->state->rule);
+}
+
 typedef struct byte_step {
     set *from;
     uint32_t byte;
@@ -654,7 +725,7 @@ static void byte_kernel(store *s, const void *ctx) {
             const byte_edge *edge = &it->state->bytes[e];
             uint64_t reg = it->reg;
             if (byte < edge->lo || edge->hi < byte || (edge->to->rule->metered && !meter_step(edge->to, byte, &reg))) continue;
-            add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
+            add_item(s, edge->to, reg, item_origin(s, from, it));
         }
     }
 }
@@ -719,7 +790,7 @@ static void token_kernel(store *s, const void *ctx) {
         const item *it = &from->scan[i];
         for (uint32_t e = 0; e < it->state->n_tokens; e++)
             if (edge_has(&it->state->tokens[e], it->reg, step->token))
-                add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
+                add_item(s, it->state->tokens[e].to, it->reg, item_origin(s, from, it));
     }
 }
 
@@ -759,7 +830,7 @@ set *set_union(use *u, set *a, set *b) {
         s->closure->flags |= both[k]->flags & (SET_ACCEPTING | SET_EXITS);
         for (uint32_t i = 0; i < both[k]->n_scan; i++) {
             item it = both[k]->scan[i];
-            if (it.origin == NULL) it.origin = both[k]; /* its waiters stay where it began */
+            it.origin = item_origin(s, both[k], &it); /* its waiters stay where it began */
             add_scan(s, it);
         }
     }

@@ -167,6 +167,8 @@ static void prune_set(store *s, set *at, bool everything) {
     atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->unbounded, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->settled, NULL, memory_order_relaxed);
+    for (uint32_t i = 0; i < at->n_waiters; i++)
+        if (at->views[i] != NULL && !at->views[i]->mark) at->views[i] = NULL;
     for (uint32_t i = 0; at->classes != NULL && i < at->classes->n; i++) {
         set *to = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
         if (to != NULL && !to->mark) atomic_store_explicit(&at->edges[i], NULL, memory_order_relaxed);

@@ -21,6 +21,9 @@
  * item whose origin is top tells what a rule can do by itself, the same in
  * every grammar (see mask.c).
  *
+ * Views.  An origin holds only the waiters that its rule can wake, so it has no
+ * scan items: it is the view of the set in which the rule began (set.c).
+ *
  * Tail calls.  A waiter whose target can do nothing but complete its own rule
  * is replaced by the waiters of that rule at its origin, so right recursion
  * does not make the sets deeper.  Under bottom and top such a waiter has a
@@ -218,6 +221,7 @@ struct set {
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
     _Atomic(set *) unbounded; /* the set without the bounds of its one counter or meter; itself if it has none */
     _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
+    set **views;           /* by the first waiter for a rule: the origin of one that begins here (set.c); under grow */
     byte_classes *classes; /* NULL: it takes no byte */
     _Atomic(set *) *edges; /* the set after a byte, by its class */
     item scan[];           /* waiters and edges follow */
