@@ -39,7 +39,9 @@ struct closure {
     item *items;
     uint32_t n_items, cap_items;
     uint32_t *slots, n_slots; /* hash of items, used past LINEAR of them */
-    uint32_t *waiter_slots, n_waiter_slots; /* likewise of waiters */
+    uint32_t *waiter_slots, n_waiter_slots, n_hashed; /* of the waiters for rules with many */
+    rule **awaited; /* rules with waiters */
+    uint32_t n_awaited, cap_awaited;
     waiter_node *waiters;
     uint32_t n_waiters, cap_waiters;
     alias *aliases;
@@ -66,6 +68,7 @@ void closure_free(store *s, closure *c) {
     store_free(s, c->items, c->cap_items * sizeof *c->items);
     store_free(s, c->slots, c->n_slots * sizeof *c->slots);
     store_free(s, c->waiter_slots, c->n_waiter_slots * sizeof *c->waiter_slots);
+    store_free(s, c->awaited, c->cap_awaited * sizeof *c->awaited);
     store_free(s, c->waiters, c->cap_waiters * sizeof *c->waiters);
     store_free(s, c->aliases, c->cap_aliases * sizeof *c->aliases);
     store_free(s, c->scan, c->cap_scan * sizeof *c->scan);
@@ -94,7 +97,7 @@ static void closure_begin(use *u) {
     closure *c = u->s->closure;
     c->user = u;
     c->stamp++;
-    c->n_items = c->n_waiters = c->n_aliases = c->n_scan = 0;
+    c->n_items = c->n_waiters = c->n_hashed = c->n_awaited = c->n_aliases = c->n_scan = 0;
     c->flags = 0;
     c->failed = false;
     c->missing = NULL;
@@ -180,7 +183,7 @@ static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
 static void touch_rule(closure *c, rule *r) {
     if (r->stamp == c->stamp) return;
     r->stamp = c->stamp;
-    r->waiters = 0;
+    r->waiters = r->n_waiters = 0;
     r->predicted = false;
 }
 
@@ -193,16 +196,37 @@ static bool waiter_equal(const waiter *a, const waiter *b) {
     return a->on == b->on && a->target == b->target && a->origin == b->origin && a->reg == b->reg;
 }
 
+/* Waiters for a rule with more of them than this are found by hash. */
+#define FEW_WAITERS 12
+
 static bool has_waiter(const closure *c, const waiter *w) {
-    if (c->n_waiters <= LINEAR) {
-        for (uint32_t i = 0; i < c->n_waiters; i++)
-            if (waiter_equal(&c->waiters[i].w, w)) return true;
+    if (w->on->n_waiters <= FEW_WAITERS) {
+        for (uint32_t k = w->on->waiters; k != 0; k = c->waiters[k - 1].next)
+            if (waiter_equal(&c->waiters[k - 1].w, w)) return true;
         return false;
     }
     uint32_t slot = (uint32_t)waiter_hash(w) & (c->n_waiter_slots - 1);
     for (; c->waiter_slots[slot] != 0; slot = (slot + 1) & (c->n_waiter_slots - 1))
         if (waiter_equal(&c->waiters[c->waiter_slots[slot] - 1].w, w)) return true;
     return false;
+}
+
+/* The last waiter of the closure goes into the table, and when it is the first one that must, those for its rule with it. */
+static bool hash_waiters(store *s, closure *c) {
+    uint32_t n = c->n_waiters;
+    rule *on = c->waiters[n - 1].w.on;
+    bool first = on->n_waiters == FEW_WAITERS + 1;
+    c->n_hashed += first ? on->n_waiters : 1;
+    if (c->n_hashed * 2 > c->n_waiter_slots || (first && c->n_hashed == on->n_waiters)) { /* it is full, or from an earlier closure */
+        if (!slots_clear(s, c, &c->waiter_slots, &c->n_waiter_slots, c->n_hashed)) return false;
+        for (uint32_t i = 0; i < n; i++)
+            if (c->waiters[i].w.on->n_waiters > FEW_WAITERS)
+                slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[i].w), i);
+        return true;
+    }
+    for (uint32_t k = n; k != 0; k = first ? c->waiters[k - 1].next : 0)
+        slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[k - 1].w), k - 1);
+    return true;
 }
 
 /* True if it was new. */
@@ -212,18 +236,12 @@ static bool add_waiter(store *s, waiter w) {
     touch_rule(c, w.on);
     if (has_waiter(c, &w) || !has_room(c)) return false;
     c->waiters = reserve(s, c, c->waiters, c->n_waiters, &c->cap_waiters, sizeof *c->waiters);
+    if (w.on->waiters == 0) c->awaited = reserve(s, c, c->awaited, c->n_awaited, &c->cap_awaited, sizeof *c->awaited);
     if (c->failed) return false;
+    if (w.on->waiters == 0) c->awaited[c->n_awaited++] = w.on;
     c->waiters[c->n_waiters++] = (waiter_node){w, w.on->waiters};
     w.on->waiters = c->n_waiters;
-    uint32_t n = c->n_waiters;
-    if (n == LINEAR + 1 || (n > LINEAR && n * 2 > c->n_waiter_slots)) {
-        if (!slots_clear(s, c, &c->waiter_slots, &c->n_waiter_slots, n)) return false;
-        for (uint32_t i = 0; i < n; i++)
-            slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[i].w), i);
-    } else if (n > LINEAR) {
-        slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&w), n - 1);
-    }
-    return true;
+    return ++w.on->n_waiters <= FEW_WAITERS || hash_waiters(s, c);
 }
 
 /* First waiter of r in `at`. */
@@ -386,15 +404,19 @@ static int item_compare(const item *a, const item *b) {
     return r != 0 ? r : compare_ptr(a->origin, b->origin);
 }
 
+static int rule_compare(rule *const *a, rule *const *b) { return compare_ptr(*a, *b); }
+
+/* Of waiters for one rule. */
 static int waiter_compare(const waiter *a, const waiter *b) {
-    int r = compare_ptr(a->on, b->on);
-    if (r == 0) r = compare_ptr(a->target, b->target);
+    int r = compare_ptr(a->target, b->target);
     if (r == 0) r = a->reg < b->reg ? -1 : a->reg > b->reg;
     return r != 0 ? r : compare_ptr(a->origin, b->origin);
 }
 
-#define SHELL_SORT(T, at, n, compare)                                            \
-    for (uint32_t gap = (n) / 2; gap > 0; gap /= 2)                              \
+#define SHELL_SORT(T, at, n, compare) SORT(T, at, n, (n) / 2, compare)
+#define INSERTION_SORT(T, at, n, compare) SORT(T, at, n, 1, compare)
+#define SORT(T, at, n, first_gap, compare)                                       \
+    for (uint32_t gap = (first_gap); gap > 0; gap /= 2)                          \
         for (uint32_t i_ = gap; i_ < (n); i_++) {                                \
             T v_ = (at)[i_];                                                     \
             uint32_t j_ = i_;                                                    \
@@ -528,6 +550,21 @@ static set *intern(store *s, uint32_t flags, const item *scan, uint32_t n_scan, 
     return out;
 }
 
+/* Rule by rule: what was copied from an origin is in order already. */
+static void sort_waiters(closure *c) {
+    SHELL_SORT(rule *, c->awaited, c->n_awaited, rule_compare)
+    waiter *to = c->sorted;
+    for (uint32_t i = 0; i < c->n_awaited; i++) {
+        uint32_t n = c->awaited[i]->n_waiters, k = n;
+        for (uint32_t at = c->awaited[i]->waiters; at != 0; at = c->waiters[at - 1].next) to[--k] = c->waiters[at - 1].w;
+        if (n <= FEW_WAITERS)
+            INSERTION_SORT(waiter, to, n, waiter_compare)
+        else
+            SHELL_SORT(waiter, to, n, waiter_compare)
+        to += n;
+    }
+}
+
 /* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
 static set *closure_intern(store *s) {
     closure *c = s->closure;
@@ -540,8 +577,7 @@ static set *closure_intern(store *s) {
         c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
         if (c->failed) return NULL;
     }
-    for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
-    SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
+    sort_waiters(c);
     return intern(s, c->flags, c->scan, n_scan, c->sorted, c->n_waiters);
 }
 
@@ -561,6 +597,42 @@ static uint32_t mark_view(const set *at, const rule *r, bool *marked, waiter *qu
         }
     }
     return n;
+}
+
+/* Is a view of these waiters nothing but `o`, entered again from itself?  With Q the waiters that go on where they began,
+ *
+ *     o = A + Q from o,      view = A + Q from the view + some of Q from o
+ *
+ * what can follow o is A after any number of Q, and nothing else can follow the view. */
+static bool is_again(const waiter *view, uint32_t n, const set *o) {
+    const waiter *of = set_waiters(o), *self = NULL;
+    uint32_t k = 0;
+    if (n <= o->n_waiters || o->n_waiters == 0 || o->n_scan != 0) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const waiter *w = &view[i];
+        if (w->origin == NULL) self = w; /* it comes before others with its rule, target and register */
+        if (k < o->n_waiters && waiter_equal(w, &of[k]))
+            k++;
+        else if (w->origin != o || self == NULL || self->on != w->on || self->target != w->target || self->reg != w->reg)
+            return false;
+    }
+    return k == o->n_waiters;
+}
+
+/* Enough of them: the one that is entered again is the innermost of the waiters' origins. */
+#define MOST_ORIGINS 64
+
+/* The set that is_again; NULL: there is none. */
+static set *entered_again(const waiter *view, uint32_t n) {
+    const set *tried = NULL;
+    uint32_t n_tried = 0;
+    for (uint32_t i = 0; i < n && n_tried < MOST_ORIGINS; i++) {
+        if (view[i].origin == NULL || view[i].origin == tried || view[i].target == NULL) continue;
+        tried = view[i].origin;
+        n_tried++;
+        if (is_again(view, n, tried)) return view[i].origin;
+    }
+    return NULL;
 }
 
 /* The origin of what begins in `at` for r: of `at`, only what the end of an r can lead to.  Places that differ in what
@@ -584,7 +656,8 @@ static set *view_of(store *s, set *at, const rule *r) {
     c->user->work -= n;
     for (uint32_t i = 0, k = 0; i < at->n_waiters; i++)
         if (c->marked[i]) c->view[k++] = set_waiters(at)[i];
-    set *out = intern(s, 0, NULL, 0, c->view, n);
+    set *out = entered_again(c->view, n);
+    if (out == NULL) out = intern(s, 0, NULL, 0, c->view, n);
     c->failed = out == NULL;
     if (out != NULL) *known = out;
     return out == NULL ? at : out;

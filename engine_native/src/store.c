@@ -50,6 +50,7 @@ static void destroy(store *s) {
             r = next;
         }
     distinct_sweep(s);
+    classes_forget_pairs(s);
     table_free(s, &s->progresses);
     table_free(s, &s->sets);
     table_free(s, &s->rules);
@@ -218,6 +219,7 @@ void store_collect(store *s, collect_when how) {
         row_forget_loops(s);
     else
         keep_local_parts(s);
+    classes_forget_pairs(s);
     atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < table_size(&s->sets); i++)
         for (set *at = *table_at(&s->sets, i); at != NULL; at = at->chain)
