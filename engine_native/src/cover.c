@@ -19,7 +19,10 @@
 #include "utf8.h"
 
 #define LEAST_COVER 20   /* ASCII characters */
-#define MOST_STATES 4096 /* of a rule; larger ones cover nothing */
+#define MOST_STATES 512  /* of a rule; larger ones cover nothing ... */
+#define MOST_REACHED 64  /* ... nor do runs that lead to more of them */
+
+#define MANY_ITEMS 8     /* in one set: their parts are walked together rather than kept */
 
 static const cover no_cover = {0};
 
@@ -73,7 +76,7 @@ static bool keeps(const search *q, const state *st, uint32_t phase) {
     return true;
 }
 
-/* Leaves alive what keeps the characters, of the states that they lead to from st. */
+/* Leaves alive what keeps the characters, of the states that they lead to from st; nothing if these are too many. */
 static void find_keeping(search *q, const state *st) {
     q->reached[0] = number(q, st);
     q->n = 1;
@@ -89,10 +92,14 @@ static void find_keeping(search *q, const state *st) {
             memset(q->alive + (size_t)number(q, edge->to) * PHASES, 1, PHASES);
             q->reached[q->n++] = number(q, edge->to);
         }
+        if (q->n > MOST_REACHED) {
+            memset(q->alive, 0, (size_t)q->r->n_states * PHASES);
+            return;
+        }
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t i = 0; i < q->n; i++)
+        for (uint32_t i = q->n; i-- > 0;) /* what ends a run is met last */
             for (uint32_t phase = 0; phase < (q->utf8 ? PHASES : 1); phase++) {
                 uint8_t *alive = &q->alive[q->reached[i] * PHASES + phase];
                 if (*alive == 0 || keeps(q, &q->r->states[q->reached[i]], phase)) continue;
@@ -161,8 +168,10 @@ static bool find_characters(search *q, const state *st) {
 static cover kept(use *u, const search *q) {
     cover out = {.chars = vocab_regions(u->s->vocab, &q->ascii, q->utf8), .n = ascii_size(&q->ascii), .first = q->ascii, .any = true};
     if (q->utf8) byteset_add_range(&out.first, 0x80, 0xFF);
-    for (uint32_t i = 0; i < q->n; i++)
-        out.ends = out.ends || (q->alive[q->reached[i] * PHASES] != 0 && q->r->states[q->reached[i]].final);
+    for (uint32_t i = 0; i < q->n; i++) {
+        const state *st = &q->r->states[q->reached[i]];
+        out.ends = out.ends || st->final || st->n_rules != 0;
+    }
     return out;
 }
 
@@ -243,7 +252,8 @@ const cover *set_cover(use *u, set *at) {
 }
 
 int set_is_open(use *u, const set *at) {
-    if (ascii_size(&at->allow) < LEAST_COVER || (at->flags & SET_REGISTERS) != 0) return 0;
+    if (at->n_scan < 2 || ascii_size(&at->allow) < LEAST_COVER || (at->flags & SET_REGISTERS) != 0) return 0;
+    if (at->n_scan >= MANY_ITEMS) return 1;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         if (at->scan[i].origin == u->s->bottom || at->scan[i].origin == u->s->top) continue;
         const cover *c = state_cover(u, at->scan[i].state);

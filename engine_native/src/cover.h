@@ -10,12 +10,13 @@ struct cover {
     uint32_t n;           /* how many the first one may be */
     byteset first;        /* bytes with which the run may begin ... */
     bool any;             /* ... which are those of all the characters */
-    bool ends;            /* the rule may be complete after any run, or almost */
+    bool ends;            /* the rule may be complete on the way */
 };
 
 /* Of the item that covers most.  Computed once per set; NULL: failed, see use. */
 const cover *set_cover(use *u, set *at);
-/* May a rule end anywhere in a run, so that its end tells nothing?  Negative: failed. */
+/* Is it better walked as a whole than item by item: may a rule end anywhere in a run, or are there many?  Negative:
+ * failed. */
 int set_is_open(use *u, const set *at);
 
 #endif

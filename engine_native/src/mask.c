@@ -248,10 +248,10 @@ static bool enter(walker *w, uint32_t node, set *at, place *out) {
     const trie *t = &v->ordinary;
     uint32_t size = t->nodes[node].size;
     *out = (place){.at = at, .i = node + 1, .end = node + size};
-    if (size < LEAST_COVERED || w->want_exits) return true;
+    if (size < LEAST_COVERED || (w->want_exits && (at->n_scan != 1 || at->n_waiters != 0))) return true;
     const cover *c = set_cover(w->u, at);
     if (c == NULL) return false;
-    if (c->chars == NULL) return true;
+    if (c->chars == NULL || (w->want_exits && c->ends)) return true; /* there would be exits inside the region */
     region_part part = region_find(v, c->chars, node);
     if (part.in == NULL) return true;
     const region_node *n = &part.in->nodes[part.at];
@@ -352,7 +352,7 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
 }
 
 static bool walk_root(walker *w, set *from) {
-    if (!w->want_exits && is_simple(from)) return walk_subtree(w, 0, from);
+    if (is_simple(from)) return walk_subtree(w, 0, from);
     for (uint32_t i = 0; i < 4; i++)
         for (uint64_t left = from->allow.w[i]; left != 0; left &= left - 1)
             if (!walk_first(w, from, 64 * i + (uint32_t)__builtin_ctzll(left))) return false;
