@@ -19,7 +19,7 @@
 #include "utf8.h"
 
 #define LEAST_COVER 20   /* ASCII characters */
-#define MOST_STATES 512  /* of a rule; larger ones cover nothing ... */
+#define MOST_STATES 256  /* of a rule; larger ones cover nothing ... */
 #define MOST_REACHED 64  /* ... nor do runs that lead to more of them */
 
 #define MANY_ITEMS 8     /* in one set: their parts are walked together rather than kept */
@@ -78,9 +78,9 @@ static bool keeps(const search *q, const state *st, uint32_t phase) {
 
 /* Leaves alive what keeps the characters, of the states that they lead to from st; nothing if these are too many. */
 static void find_keeping(search *q, const state *st) {
+    for (uint32_t i = 0; i < q->n; i++) memset(q->alive + (size_t)q->reached[i] * PHASES, 0, PHASES); /* of the last one */
     q->reached[0] = number(q, st);
     q->n = 1;
-    memset(q->alive, 0, (size_t)q->r->n_states * PHASES);
     memset(q->alive + (size_t)number(q, st) * PHASES, 1, PHASES);
     for (uint32_t i = 0; i < q->n; i++) {
         const state *from = &q->r->states[q->reached[i]];
@@ -93,7 +93,7 @@ static void find_keeping(search *q, const state *st) {
             q->reached[q->n++] = number(q, edge->to);
         }
         if (q->n > MOST_REACHED) {
-            memset(q->alive, 0, (size_t)q->r->n_states * PHASES);
+            for (uint32_t k = 0; k < q->n; k++) memset(q->alive + (size_t)q->reached[k] * PHASES, 0, PHASES);
             return;
         }
     }
