@@ -3,7 +3,7 @@
  * Bytes are alike to a state if the same edges take them, and to a set if they are
  * to each of its scan items' states.  A string body knows about ten kinds of bytes,
  * most states two or three.  Partitions are interned, and counted by the states and
- * sets that have them; the partition of two together is remembered.
+ * sets that have them; the partition of two together is remembered, until a collection.
  *
  * Cost: once per state a comparison of its edges with each other, once per pair of
  * partitions a pass over the 256 bytes.  All of it wants `grow`. */
@@ -47,7 +47,6 @@ void classes_release(store *s, byte_classes *c) {
     if (c == NULL || --c->references != 0) return;
     table_remove(&s->classes, c);
     store_free(s, c, sizeof *c + c->n_runs);
-    s->pairs_known = false;
 }
 
 /* Edges are sorted.  Where they do not overlap, a class is all edges with one target; else each stretch of bytes is one. */
@@ -103,18 +102,31 @@ static byte_classes *cut(store *s, const byte_classes *a, const byte_classes *b)
     return intern(s, &d);
 }
 
-static byte_classes *cut_known(store *s, const byte_classes *a, const byte_classes *b) {
-    if (!s->pairs_known) memset(s->pairs, 0, sizeof s->pairs);
-    s->pairs_known = true;
+static void forget_pair(store *s, class_pair *p) {
+    class_pair was = *p;
+    *p = (class_pair){NULL, NULL, NULL};
+    classes_release(s, was.a);
+    classes_release(s, was.b);
+    classes_release(s, was.both);
+}
+
+void classes_forget_pairs(store *s) {
+    for (uint32_t i = 0; i < CLASS_PAIRS; i++) forget_pair(s, &s->pairs[i]);
+}
+
+static byte_classes *cut_known(store *s, byte_classes *a, byte_classes *b) {
     uint64_t hash = hash_mix(hash_mix(0, (uint64_t)(uintptr_t)a), (uint64_t)(uintptr_t)b);
-    class_pair *known = &s->pairs[hash % (sizeof s->pairs / sizeof *s->pairs)];
-    if (known->a == a && known->b == b) {
-        known->both->references++;
-        return known->both;
+    class_pair *known = &s->pairs[hash % CLASS_PAIRS];
+    if (known->a != a || known->b != b) {
+        byte_classes *both = cut(s, a, b);
+        if (both == NULL) return NULL;
+        a->references++;
+        b->references++;
+        forget_pair(s, known);
+        *known = (class_pair){a, b, both};
     }
-    byte_classes *both = cut(s, a, b);
-    if (both != NULL) *known = (class_pair){a, b, both};
-    return both;
+    known->both->references++;
+    return known->both;
 }
 
 /* Within an element whose text is not known, what is alike to the element's set. */
@@ -134,7 +146,7 @@ byte_classes *classes_of(store *s, const item *scan, uint32_t n) {
     all->references++;
     for (uint32_t i = 1; i < n; i++) {
         if (scan[i].state == scan[i - 1].state && !scan[i].state->inside) continue;
-        const byte_classes *c = of_item(s, &scan[i]);
+        byte_classes *c = of_item(s, &scan[i]);
         if (c == all) continue;
         byte_classes *both = c == NULL ? NULL : cut_known(s, all, c);
         classes_release(s, all);

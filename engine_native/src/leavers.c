@@ -71,13 +71,6 @@ static void *list_take(const ste_allocator *a, list *l, size_t size) {
 
 /* ---- exits ---- */
 
-/* A place of the trie on the loop: how many characters came before, and what must follow in a character. */
-typedef struct place {
-    uint32_t end; /* of the subtree */
-    uint32_t chars;
-    uint8_t left, lo, hi;
-} place;
-
 /* One pass over the trie along the loop. */
 typedef struct collector {
     const ste_vocab *v;
@@ -101,20 +94,19 @@ static bool add_tokens(collector *c, uint32_t node, uint32_t chars) {
     return true;
 }
 
-/* The place after a byte that is on the loop from `at`; false: it is not. */
-static bool follow(const leavers *l, const place *at, uint32_t byte, place *to) {
-    *to = (place){.chars = at->chars};
+bool char_follow(const byteset *ascii, bool utf8, const char_place *at, uint32_t byte, char_place *to) {
+    *to = (char_place){.chars = at->chars};
     if (at->left != 0) {
         if (byte < at->lo || byte > at->hi) return false;
         to->left = at->left - 1;
     } else if (byte >= 0x80) {
-        const utf8_form *form = l->utf8 ? utf8_form_of(byte) : NULL;
+        const utf8_form *form = utf8 ? utf8_form_of(byte) : NULL;
         if (form == NULL) return false;
         to->left = form->left;
         to->lo = form->lo;
         to->hi = form->hi;
         return true;
-    } else if (!byteset_has(&l->ascii, byte)) {
+    } else if (!byteset_has(ascii, byte)) {
         return false;
     }
     to->lo = 0x80;
@@ -123,20 +115,20 @@ static bool follow(const leavers *l, const place *at, uint32_t byte, place *to) 
     return true;
 }
 
-static bool collect(collector *c, place *path) {
+static bool collect(collector *c, char_place *path) {
     const trie_node *nodes = c->v->ordinary.nodes;
     uint64_t classes = c->byte == NO_BYTE ? CLASS_NOT_WHOLE : byte_class(c->byte);
     uint32_t depth = 0;
-    path[0] = (place){.end = nodes[0].size};
+    path[0] = (char_place){.end = nodes[0].size};
     for (uint32_t i = 1;;) {
         while (i == path[depth].end && depth > 0) depth--;
         if (i == path[depth].end) return true;
-        const place *at = &path[depth];
+        const char_place *at = &path[depth];
         uint32_t byte = nodes[i].byte, end = i + nodes[i].size;
-        place to;
+        char_place to;
         if ((c->v->index.classes[i] & classes) == 0) {
             i = end;
-        } else if (follow(c->l, at, byte, &to)) {
+        } else if (char_follow(&c->l->ascii, c->l->utf8, at, byte, &to)) {
             if (c->byte == NO_BYTE && to.left != 0 && !add_tokens(c, i, to.chars)) return false;
             to.end = end;
             path[++depth] = to;
@@ -160,7 +152,7 @@ static int by_chars(const void *a, const void *b) {
 static bool collect_sorted(collector *c) {
     const ste_allocator *a = &c->v->allocator;
     size_t depth = (size_t)c->v->ordinary.max_length + 1;
-    place *path = mem_new(a, depth, sizeof *path);
+    char_place *path = mem_new(a, depth, sizeof *path);
     bool fine = path != NULL && collect(c, path);
     mem_free(a, path, depth, sizeof *path);
     if (c->tokens.n != 0) qsort(c->tokens.at, c->tokens.n, sizeof(departure), by_chars);

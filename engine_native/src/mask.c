@@ -24,6 +24,7 @@
  * state and process, the nodes visited for its local part. */
 #include <stdlib.h>
 
+#include "cover.h"
 #include "distinct.h"
 #include "meter.h"
 
@@ -47,9 +48,13 @@ static bool node_list_add(store *s, node_list *l, uint32_t node) {
 
 static void node_list_free(store *s, node_list *l) { store_free(s, l->at, l->cap * sizeof *l->at); }
 
+/* What is left of a node's children: of the trie, or of a region. */
 typedef struct place {
     set *at;
-    uint32_t end; /* of the subtree */
+    uint32_t i, end;
+    const region *in;  /* NULL: nodes of the trie.  Else of this region, whose tokens are allowed already ... */
+    const cover *first; /* ... or of the trie, and these bytes begin what is allowed already; then: */
+    uint32_t k;        /* the next node of the region that is not before i */
 } place;
 
 typedef struct walker {
@@ -119,9 +124,9 @@ static bool allow_slow(walker *w, uint32_t token) {
     return true;
 }
 
-/* Every token that ends at node i, which leads to the set `to`. */
-static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
-    for (uint32_t token = (to->flags & SET_CUT) != 0 ? TRIE_NO_TOKEN : t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
+/* Every token that ends at node i. */
+static bool allow_tokens(walker *w, const trie *t, uint32_t i) {
+    for (uint32_t token = t->nodes[i].token; token != TRIE_NO_TOKEN; token = t->next_same[token]) {
         if (w->words != NULL)
             bit_set(w->words, token);
         else if (!allow_slow(w, token))
@@ -129,6 +134,14 @@ static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
     }
     return true;
 }
+
+/* ... and leads to the set `to`. */
+static bool allow_node(walker *w, const trie *t, uint32_t i, const set *to) {
+    return (to->flags & SET_CUT) != 0 || allow_tokens(w, t, i);
+}
+
+/* Is it enough for a token that its last byte may follow `from`?  Where nothing counts what is within a token. */
+static bool is_simple(const set *from) { return (from->flags & SET_REGISTERS) == 0; }
 
 static bool allow_row(walker *w, const row *r) {
     for (uint32_t i = 0; row_is_few(r) && i < r->n; i++)
@@ -183,43 +196,145 @@ static int leave_unsure(walker *w, const set *at, uint32_t node) {
     return unsure == 1 && !node_list_add(w->s, &w->unsure, node) ? -1 : unsure;
 }
 
+/* ---- regions: what an item of the set allows as a run of characters (cover.c, regions.c) ---- */
+
+/* Smaller subtrees are walked. */
+#define LEAST_COVERED 64
+
+static bool allow_list(walker *w, const uint32_t *tokens, uint32_t n) {
+    if (w->words == NULL && n > w->most_few / 4 && !make_dense(w)) return false;
+    for (uint32_t i = 0; w->words != NULL && i < n; i++) bit_set(w->words, tokens[i]);
+    for (uint32_t i = 0; w->words == NULL && i < n; i++)
+        if (!allow_slow(w, tokens[i])) return false;
+    return true;
+}
+
+static bool allow_region(walker *w, const region *r) {
+    if (r->row == NULL) return allow_list(w, r->tokens, r->n_tokens);
+    if (!make_dense(w)) return false;
+    bits_or(w->words, r->row, w->s->vocab->words);
+    return true;
+}
+
+/* The children of the region's root with which no run may begin: how large they are in all. */
+static uint32_t excluded_nodes(const trie *t, const region *r, const cover *c) {
+    uint32_t n = 0, end = r->root + t->nodes[r->root].size;
+    for (uint32_t i = r->root + 1; i < end; i += t->nodes[i].size)
+        if (!byteset_has(&c->first, t->nodes[i].byte)) n += t->nodes[i].size;
+    return n;
+}
+
+/* All tokens of the region that begin with one of the cover's bytes. */
+static bool allow_first(walker *w, const region *r, const cover *c) {
+    const trie *t = &w->s->vocab->ordinary;
+    node_list before = {0}; /* tokens that were not allowed, and stay so */
+    uint32_t end = r->root + t->nodes[r->root].size;
+    bool fine = make_dense(w);
+    for (uint32_t i = r->root + 1; fine && i < end; i += t->nodes[i].size) {
+        if (byteset_has(&c->first, t->nodes[i].byte)) continue;
+        for (uint32_t k = i; fine && k < i + t->nodes[i].size; k++)
+            for (uint32_t token = t->nodes[k].token; fine && token != TRIE_NO_TOKEN; token = t->next_same[token])
+                if (!bit_get(w->words, token)) fine = node_list_add(w->s, &before, token);
+    }
+    fine = fine && allow_region(w, r);
+    for (uint32_t i = 0; fine && i < before.n; i++) bit_clear(w->words, before.at[i]);
+    node_list_free(w->s, &before);
+    return fine;
+}
+
+/* The place of node's children, `at` being the set after it; tokens of runs are allowed then. */
+static bool enter(walker *w, uint32_t node, set *at, place *out) {
+    const ste_vocab *v = w->s->vocab;
+    const trie *t = &v->ordinary;
+    uint32_t size = t->nodes[node].size;
+    *out = (place){.at = at, .i = node + 1, .end = node + size};
+    if (size < LEAST_COVERED || (w->want_exits && (at->n_scan != 1 || at->n_waiters != 0))) return true;
+    const cover *c = set_cover(w->u, at);
+    if (c == NULL) return false;
+    if (c->chars == NULL || (w->want_exits && c->ends)) return true; /* there would be exits inside the region */
+    region_part part = region_find(v, c->chars, node);
+    if (part.in == NULL) return true;
+    const region_node *n = &part.in->nodes[part.at];
+    if (c->any && part.whole) {
+        out->i = out->end;
+        for (uint32_t i = node + 1; i < node + size; i++)
+            if (!allow_tokens(w, t, i)) return false;
+    } else if (c->any) {
+        *out = (place){.at = at, .i = part.at + 1, .end = part.at + n->size, .in = part.in};
+        return part.at == 0 ? allow_region(w, part.in) : allow_list(w, part.in->tokens + n->first, n->last - n->first);
+    } else if (part.at == 0 && !part.whole && excluded_nodes(t, part.in, c) < part.in->n_tokens / 8) {
+        out->in = part.in;
+        out->first = c;
+        out->k = 1;
+        return allow_first(w, part.in, c);
+    }
+    return true;
+}
+
 /* Allow every token below node (not at it) whose bytes can follow `from`. */
 static bool walk_subtree(walker *w, uint32_t node, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     const trie_node *nodes = t->nodes;
-    uint32_t depth = 0, i = node + 1;
-    place here = {from, node + nodes[node].size};
+    uint32_t depth = 0;
+    place here;
     if (byteset_empty(&from->allow)) return true;
-    if (!has_path(w)) return false;
+    if (!has_path(w) || !enter(w, node, from, &here)) return false;
     for (;;) {
-        while (i == here.end) {
+        while (here.i == here.end) {
             if (depth == 0) return true;
             here = w->path[--depth];
         }
-        uint32_t byte = nodes[i].byte, size = nodes[i].size;
-        if (!byteset_has(&here.at->allow, byte)) {
-            i += size;
+        uint32_t i = here.i, byte, size;
+        place inner = {.in = NULL};
+        if (here.in == NULL) {
+            byte = nodes[i].byte;
+            size = nodes[i].size;
+            here.i += size;
+        } else {
+            const region_node *k = &here.in->nodes[here.first != NULL ? here.k : i];
+            if (here.first != NULL) {
+                const region_node *end = here.in->nodes + here.in->n_nodes;
+                while (k < end && k->node < i) k += k->size;
+                here.k = (uint32_t)(k - here.in->nodes);
+                byte = nodes[i].byte;
+                here.i += nodes[i].size;
+                bool known = k < end && k->node == i;
+                if (byteset_has(&here.first->first, byte)) {
+                    if (!known) continue;
+                    inner.in = here.in;
+                }
+            } else {
+                here.i += k->size;
+                byte = k->byte;
+                i = k->node;
+                if (k->inside) inner.in = here.in;
+            }
+            size = nodes[i].size;
+            if (inner.in != NULL) {
+                inner.i = (uint32_t)(k - here.in->nodes) + 1;
+                inner.end = inner.i - 1 + k->size;
+            }
+        }
+        if (!byteset_has(&here.at->allow, byte)) continue;
+        if (size == 1 && is_simple(here.at)) {
+            if (!allow_tokens(w, t, i)) return false;
             continue;
         }
         set *next = set_step(w->u, here.at, byte);
         if (next == NULL) return false;
         int unsure = leave_unsure(w, next, i);
         if (unsure < 0) return false;
-        if (unsure == 1) {
-            i += size;
-            continue;
-        }
-        if (!allow_node(w, t, i, next)) return false;
-        if (size > 1) {
+        if (unsure == 1) continue;
+        if (inner.in == NULL) {
+            if (!allow_node(w, t, i, next)) return false;
+            if (size == 1) continue;
             if (w->want_exits && (next->flags & SET_EXITS) != 0 && !add_exits(w, i)) return false;
-            if (!byteset_empty(&next->allow)) {
-                w->path[depth++] = here;
-                here = (place){next, i + size};
-                i++;
-                continue;
-            }
+            if (byteset_empty(&next->allow)) continue;
+            if (!enter(w, i, next, &inner)) return false;
         }
-        i += size;
+        inner.at = next;
+        w->path[depth++] = here;
+        here = inner;
     }
 }
 
@@ -237,6 +352,7 @@ static bool walk_first(walker *w, set *from, uint32_t byte) {
 }
 
 static bool walk_root(walker *w, set *from) {
+    if (is_simple(from)) return walk_subtree(w, 0, from);
     for (uint32_t i = 0; i < 4; i++)
         for (uint64_t left = from->allow.w[i]; left != 0; left &= left - 1)
             if (!walk_first(w, from, 64 * i + (uint32_t)__builtin_ctzll(left))) return false;
@@ -248,7 +364,7 @@ static bool walk_root(walker *w, set *from) {
 static bool walk_paths(walker *w, const leavers *l, set *from) {
     const trie *t = &w->s->vocab->ordinary;
     if (!has_path(w)) return false;
-    place *path = w->path + w->depth, here = {from, l->n_paths};
+    place *path = w->path + w->depth, here = {.at = from, .end = l->n_paths};
     for (uint32_t i = 0, depth = 0;;) {
         while (i == here.end && depth > 0) here = path[--depth];
         if (i == here.end) return true;
@@ -262,7 +378,7 @@ static bool walk_paths(walker *w, const leavers *l, set *from) {
         if (byte < 128 ? byteset_has(&l->ascii, byte) : l->utf8) {
             if (size > 1 && !byteset_empty(&next->allow)) {
                 path[depth++] = here;
-                here = (place){next, i + size};
+                here = (place){.at = next, .end = i + size};
                 i++;
                 continue;
             }
@@ -748,7 +864,14 @@ static bool fill(set *at, walker *w) {
         if (overlap < 0) return false;
         direct = overlap == 0;
     }
-    return direct ? fill_loop(at, l, most, w) : fill_items(at, w);
+    if (direct) return fill_loop(at, l, most, w);
+    /* Parts with an exit at every node are of no use: it is all walked again in this context. */
+    int open = w->want_exits ? 0 : set_is_open(w->u, at);
+    if (open < 0) return false;
+    if (open == 0) return fill_items(at, w);
+    for (uint32_t i = 0; i < at->n_scan; i++)
+        if (!add_token_edges(w, at->scan[i].state)) return false;
+    return walk_root(w, at);
 }
 
 /* Row and exits of a whole set; the exits are those of the rule under top. */

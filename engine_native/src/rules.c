@@ -470,7 +470,10 @@ static void find_need(rule *r) {
 }
 
 void rule_free(store *s, rule *r) {
-    for (uint32_t i = 0; i < r->n_states; i++) classes_release(s, r->states[i].classes);
+    for (uint32_t i = 0; i < r->n_states; i++) {
+        classes_release(s, r->states[i].classes);
+        cover_free(s, &r->states[i]);
+    }
     uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
     if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
     store_free(s, r, r->memory);

@@ -7,6 +7,10 @@
  *   complete  an item in a final state wakes the waiters of its rule in its
  *             origin.  Rules that complete where they began are exactly the
  *             empty ones, which predict has dealt with.
+ * An item that began in an earlier set does not have that set as its origin but
+ * the set's *view* for the item's rule: the waiters that the end of the rule can
+ * wake, by themselves.  What else could have begun there makes no difference.
+ *
  * Cost: linear in items and waiters made; every result is interned.
  *
  * All of it works in one closure per store, so every function that makes a set
@@ -36,7 +40,9 @@ struct closure {
     item *items;
     uint32_t n_items, cap_items;
     uint32_t *slots, n_slots; /* hash of items, used past LINEAR of them */
-    uint32_t *waiter_slots, n_waiter_slots; /* likewise of waiters */
+    uint32_t *waiter_slots, n_waiter_slots, n_hashed; /* of the waiters for rules with many */
+    rule **awaited; /* rules with waiters */
+    uint32_t n_awaited, cap_awaited;
     waiter_node *waiters;
     uint32_t n_waiters, cap_waiters;
     alias *aliases;
@@ -45,6 +51,9 @@ struct closure {
     uint32_t n_scan, cap_scan;
     waiter *sorted;
     uint32_t cap_sorted;
+    waiter *view;
+    bool *marked; /* of the waiters of the set that a view is of */
+    uint32_t cap_view, cap_marked;
     uint32_t flags;
     use *user;
     bool failed;
@@ -60,10 +69,13 @@ void closure_free(store *s, closure *c) {
     store_free(s, c->items, c->cap_items * sizeof *c->items);
     store_free(s, c->slots, c->n_slots * sizeof *c->slots);
     store_free(s, c->waiter_slots, c->n_waiter_slots * sizeof *c->waiter_slots);
+    store_free(s, c->awaited, c->cap_awaited * sizeof *c->awaited);
     store_free(s, c->waiters, c->cap_waiters * sizeof *c->waiters);
     store_free(s, c->aliases, c->cap_aliases * sizeof *c->aliases);
     store_free(s, c->scan, c->cap_scan * sizeof *c->scan);
     store_free(s, c->sorted, c->cap_sorted * sizeof *c->sorted);
+    store_free(s, c->view, c->cap_view * sizeof *c->view);
+    store_free(s, c->marked, c->cap_marked * sizeof *c->marked);
     store_free(s, c, sizeof *c);
 }
 
@@ -86,7 +98,7 @@ static void closure_begin(use *u) {
     closure *c = u->s->closure;
     c->user = u;
     c->stamp++;
-    c->n_items = c->n_waiters = c->n_aliases = c->n_scan = 0;
+    c->n_items = c->n_waiters = c->n_hashed = c->n_awaited = c->n_aliases = c->n_scan = 0;
     c->flags = 0;
     c->failed = false;
     c->missing = NULL;
@@ -172,7 +184,7 @@ static void add_item(store *s, const state *st, uint64_t reg, set *origin) {
 static void touch_rule(closure *c, rule *r) {
     if (r->stamp == c->stamp) return;
     r->stamp = c->stamp;
-    r->waiters = 0;
+    r->waiters = r->n_waiters = 0;
     r->predicted = false;
 }
 
@@ -185,16 +197,37 @@ static bool waiter_equal(const waiter *a, const waiter *b) {
     return a->on == b->on && a->target == b->target && a->origin == b->origin && a->reg == b->reg;
 }
 
+/* Waiters for a rule with more of them than this are found by hash. */
+#define FEW_WAITERS 12
+
 static bool has_waiter(const closure *c, const waiter *w) {
-    if (c->n_waiters <= LINEAR) {
-        for (uint32_t i = 0; i < c->n_waiters; i++)
-            if (waiter_equal(&c->waiters[i].w, w)) return true;
+    if (w->on->n_waiters <= FEW_WAITERS) {
+        for (uint32_t k = w->on->waiters; k != 0; k = c->waiters[k - 1].next)
+            if (waiter_equal(&c->waiters[k - 1].w, w)) return true;
         return false;
     }
     uint32_t slot = (uint32_t)waiter_hash(w) & (c->n_waiter_slots - 1);
     for (; c->waiter_slots[slot] != 0; slot = (slot + 1) & (c->n_waiter_slots - 1))
         if (waiter_equal(&c->waiters[c->waiter_slots[slot] - 1].w, w)) return true;
     return false;
+}
+
+/* The last waiter of the closure goes into the table, and when it is the first one that must, those for its rule with it. */
+static bool hash_waiters(store *s, closure *c) {
+    uint32_t n = c->n_waiters;
+    rule *on = c->waiters[n - 1].w.on;
+    bool first = on->n_waiters == FEW_WAITERS + 1;
+    c->n_hashed += first ? on->n_waiters : 1;
+    if (c->n_hashed * 2 > c->n_waiter_slots || (first && c->n_hashed == on->n_waiters)) { /* it is full, or from an earlier closure */
+        if (!slots_clear(s, c, &c->waiter_slots, &c->n_waiter_slots, c->n_hashed)) return false;
+        for (uint32_t i = 0; i < n; i++)
+            if (c->waiters[i].w.on->n_waiters > FEW_WAITERS)
+                slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[i].w), i);
+        return true;
+    }
+    for (uint32_t k = n; k != 0; k = first ? c->waiters[k - 1].next : 0)
+        slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[k - 1].w), k - 1);
+    return true;
 }
 
 /* True if it was new. */
@@ -204,18 +237,12 @@ static bool add_waiter(store *s, waiter w) {
     touch_rule(c, w.on);
     if (has_waiter(c, &w) || !has_room(c)) return false;
     c->waiters = reserve(s, c, c->waiters, c->n_waiters, &c->cap_waiters, sizeof *c->waiters);
+    if (w.on->waiters == 0) c->awaited = reserve(s, c, c->awaited, c->n_awaited, &c->cap_awaited, sizeof *c->awaited);
     if (c->failed) return false;
+    if (w.on->waiters == 0) c->awaited[c->n_awaited++] = w.on;
     c->waiters[c->n_waiters++] = (waiter_node){w, w.on->waiters};
     w.on->waiters = c->n_waiters;
-    uint32_t n = c->n_waiters;
-    if (n == LINEAR + 1 || (n > LINEAR && n * 2 > c->n_waiter_slots)) {
-        if (!slots_clear(s, c, &c->waiter_slots, &c->n_waiter_slots, n)) return false;
-        for (uint32_t i = 0; i < n; i++)
-            slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&c->waiters[i].w), i);
-    } else if (n > LINEAR) {
-        slot_insert(c->waiter_slots, c->n_waiter_slots, waiter_hash(&w), n - 1);
-    }
-    return true;
+    return ++w.on->n_waiters <= FEW_WAITERS || hash_waiters(s, c);
 }
 
 /* First waiter of r in `at`. */
@@ -233,10 +260,17 @@ static const waiter *find_waiters(const set *at, const rule *r, const waiter **e
     return w + lo;
 }
 
+static set *view_of(store *s, set *at, const rule *r);
+
 static bool is_outermost(const store *s, const set *origin) { return origin == s->bottom || origin == s->top; }
 
 static void complete_outermost(store *s, const set *origin) {
     s->closure->flags |= origin == s->bottom ? SET_ACCEPTING : SET_EXITS;
+}
+
+/* Of the target of a waiter in `at`. */
+static set *origin_of(store *s, set *at, const waiter *w) {
+    return w->origin != NULL ? w->origin : view_of(s, at, w->target->rule);
 }
 
 static void complete(store *s, const rule *r, set *origin) {
@@ -250,7 +284,7 @@ static void complete(store *s, const rule *r, set *origin) {
         if (w->target == NULL)
             complete_outermost(s, w->origin);
         else
-            add_item(s, w->target, w->reg, w->origin == NULL ? origin : w->origin);
+            add_item(s, w->target, w->reg, origin_of(s, origin, w));
     }
 }
 
@@ -282,7 +316,7 @@ static void wait_for(store *s, rule *on, const state *target, uint64_t reg, bool
     } else {
         const waiter *end;
         for (const waiter *w = find_waiters(origin, r, &end); w < end && w->on == r; w++)
-            add_waiter(s, (waiter){on, w->target, w->target != NULL && w->origin == NULL ? origin : w->origin, w->reg});
+            add_waiter(s, (waiter){on, w->target, w->target == NULL ? w->origin : origin_of(s, origin, w), w->reg});
     }
 }
 
@@ -375,15 +409,19 @@ static int item_compare(const item *a, const item *b) {
     return r != 0 ? r : compare_ptr(a->origin, b->origin);
 }
 
+static int rule_compare(rule *const *a, rule *const *b) { return compare_ptr(*a, *b); }
+
+/* Of waiters for one rule. */
 static int waiter_compare(const waiter *a, const waiter *b) {
-    int r = compare_ptr(a->on, b->on);
-    if (r == 0) r = compare_ptr(a->target, b->target);
+    int r = compare_ptr(a->target, b->target);
     if (r == 0) r = a->reg < b->reg ? -1 : a->reg > b->reg;
     return r != 0 ? r : compare_ptr(a->origin, b->origin);
 }
 
-#define SHELL_SORT(T, at, n, compare)                                            \
-    for (uint32_t gap = (n) / 2; gap > 0; gap /= 2)                              \
+#define SHELL_SORT(T, at, n, compare) SORT(T, at, n, (n) / 2, compare)
+#define INSERTION_SORT(T, at, n, compare) SORT(T, at, n, 1, compare)
+#define SORT(T, at, n, first_gap, compare)                                       \
+    for (uint32_t gap = (first_gap); gap > 0; gap /= 2)                          \
         for (uint32_t i_ = gap; i_ < (n); i_++) {                                \
             T v_ = (at)[i_];                                                     \
             uint32_t j_ = i_;                                                    \
@@ -462,38 +500,26 @@ static bool remembers(const item *scan, uint32_t n) {
 #define SET_INHERITED (SET_REGISTERS | SET_OPEN | SET_ELEMENTS | SET_TIGHT)   /* flags that origins pass on */
 
 static size_t set_size(uint32_t n_scan, uint32_t n_waiters, const byte_classes *c) {
-    return sizeof(set) + n_scan * sizeof(item) + n_waiters * sizeof(waiter) + (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
+    return sizeof(set) + n_scan * sizeof(item) + n_waiters * (sizeof(waiter) + sizeof(set *)) +
+           (c == NULL ? 0 : c->n * sizeof(_Atomic(set *)));
 }
 
-/* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
-static set *closure_intern(store *s) {
-    closure *c = s->closure;
-    if (c->failed) return NULL;
-    SHELL_SORT(item, c->scan, c->n_scan, item_compare)
-    uint32_t n_scan = 0;
-    for (uint32_t i = 0; i < c->n_scan; i++)
-        if (i == 0 || !item_equal(&c->scan[i], &c->scan[n_scan - 1])) c->scan[n_scan++] = c->scan[i];
-    while (c->cap_sorted < c->n_waiters) {
-        c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
-        if (c->failed) return NULL;
-    }
-    for (uint32_t i = 0; i < c->n_waiters; i++) c->sorted[i] = c->waiters[i].w;
-    SHELL_SORT(waiter, c->sorted, c->n_waiters, waiter_compare)
-
-    uint64_t hash = hash_mix(c->flags & SET_IDENTITY, n_scan);
-    if (n_scan != 0) hash = hash_bytes(c->scan, n_scan * sizeof *c->scan, hash);
-    if (c->n_waiters != 0) hash = hash_bytes(c->sorted, c->n_waiters * sizeof *c->sorted, hash);
+/* The interned set of these sorted items and waiters. */
+static set *intern(store *s, uint32_t flags, const item *scan, uint32_t n_scan, const waiter *waiters, uint32_t n_waiters) {
+    uint64_t hash = hash_mix(flags & SET_IDENTITY, n_scan);
+    if (n_scan != 0) hash = hash_bytes(scan, n_scan * sizeof *scan, hash);
+    if (n_waiters != 0) hash = hash_bytes(waiters, n_waiters * sizeof *waiters, hash);
     if (!table_reserve(s, &s->sets)) return NULL;
     for (set *o = table_first(&s->sets, hash); o != NULL; o = o->chain)
-        if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == c->n_waiters &&
-            (o->flags & SET_IDENTITY) == (c->flags & SET_IDENTITY) &&
-            (n_scan == 0 || memcmp(o->scan, c->scan, n_scan * sizeof *c->scan) == 0) &&
-            (c->n_waiters == 0 || memcmp(set_waiters(o), c->sorted, c->n_waiters * sizeof *c->sorted) == 0))
+        if (o->hash == hash && o->n_scan == n_scan && o->n_waiters == n_waiters &&
+            (o->flags & SET_IDENTITY) == (flags & SET_IDENTITY) &&
+            (n_scan == 0 || memcmp(o->scan, scan, n_scan * sizeof *scan) == 0) &&
+            (n_waiters == 0 || memcmp(set_waiters(o), waiters, n_waiters * sizeof *waiters) == 0))
             return o;
 
-    byte_classes *classes = n_scan == 0 ? NULL : remembers(c->scan, n_scan) ? classes_of(s, c->scan, n_scan) : classes_of_none(s);
+    byte_classes *classes = n_scan == 0 ? NULL : remembers(scan, n_scan) ? classes_of(s, scan, n_scan) : classes_of_none(s);
     if (n_scan != 0 && classes == NULL) return NULL;
-    set *out = store_alloc(s, set_size(n_scan, c->n_waiters, classes));
+    set *out = store_alloc(s, set_size(n_scan, n_waiters, classes));
     if (out == NULL) {
         classes_release(s, classes);
         return NULL;
@@ -501,11 +527,12 @@ static set *closure_intern(store *s) {
     out->classes = classes;
     out->hash = hash;
     out->n_scan = n_scan;
-    out->n_waiters = c->n_waiters;
-    out->flags = c->flags;
-    out->edges = (_Atomic(set *) *)(void *)(set_waiters(out) + c->n_waiters);
-    if (n_scan != 0) memcpy(out->scan, c->scan, n_scan * sizeof *c->scan);
-    if (c->n_waiters != 0) memcpy(set_waiters(out), c->sorted, c->n_waiters * sizeof *c->sorted);
+    out->n_waiters = n_waiters;
+    out->flags = flags;
+    out->views = (set **)(void *)(set_waiters(out) + n_waiters);
+    out->edges = (_Atomic(set *) *)(void *)(out->views + n_waiters);
+    if (n_scan != 0) memcpy(out->scan, scan, n_scan * sizeof *scan);
+    if (n_waiters != 0) memcpy(set_waiters(out), waiters, n_waiters * sizeof *waiters);
     for (uint32_t i = 0; i < n_scan; i++) {
         add_allowed(&out->allow, &out->scan[i]);
         if (out->scan[i].state->n_tokens != 0) out->flags |= SET_TOKENS;
@@ -526,6 +553,119 @@ static set *closure_intern(store *s) {
     }
     table_add(&s->sets, out);
     return out;
+}
+
+/* Rule by rule: what was copied from an origin is in order already. */
+static void sort_waiters(closure *c) {
+    SHELL_SORT(rule *, c->awaited, c->n_awaited, rule_compare)
+    waiter *to = c->sorted;
+    for (uint32_t i = 0; i < c->n_awaited; i++) {
+        uint32_t n = c->awaited[i]->n_waiters, k = n;
+        for (uint32_t at = c->awaited[i]->waiters; at != 0; at = c->waiters[at - 1].next) to[--k] = c->waiters[at - 1].w;
+        if (n <= FEW_WAITERS)
+            INSERTION_SORT(waiter, to, n, waiter_compare)
+        else
+            SHELL_SORT(waiter, to, n, waiter_compare)
+        to += n;
+    }
+}
+
+/* The interned set with the closure's scan items, waiters and flags (not yet sorted). */
+static set *closure_intern(store *s) {
+    closure *c = s->closure;
+    if (c->failed) return NULL;
+    SHELL_SORT(item, c->scan, c->n_scan, item_compare)
+    uint32_t n_scan = 0;
+    for (uint32_t i = 0; i < c->n_scan; i++)
+        if (i == 0 || !item_equal(&c->scan[i], &c->scan[n_scan - 1])) c->scan[n_scan++] = c->scan[i];
+    while (c->cap_sorted < c->n_waiters) {
+        c->sorted = reserve(s, c, c->sorted, c->cap_sorted, &c->cap_sorted, sizeof *c->sorted);
+        if (c->failed) return NULL;
+    }
+    sort_waiters(c);
+    return intern(s, c->flags, c->scan, n_scan, c->sorted, c->n_waiters);
+}
+
+/* Mark the waiters for r in `at`, and those for the rules that these belong to where they began in `at` too; returns how
+ * many.  The rules still to be looked at wait in `queue`. */
+static uint32_t mark_view(const set *at, const rule *r, bool *marked, waiter *queue) {
+    const waiter *all = set_waiters(at), *end;
+    uint32_t n = 0, n_queue = 0;
+    memset(marked, 0, at->n_waiters * sizeof *marked);
+    for (const rule *on = r; on != NULL; on = n_queue == 0 ? NULL : queue[--n_queue].on) {
+        const waiter *w = find_waiters(at, on, &end);
+        if (w == end || marked[w - all]) continue;
+        for (; w < end && w->on == on; w++) {
+            marked[w - all] = true;
+            n++;
+            if (w->origin == NULL && w->target != NULL) queue[n_queue++].on = w->target->rule;
+        }
+    }
+    return n;
+}
+
+/* Is a view of these waiters nothing but `o`, entered again from itself?  With Q the waiters that go on where they began,
+ *
+ *     o = A + Q from o,      view = A + Q from the view + some of Q from o
+ *
+ * what can follow o is A after any number of Q, and nothing else can follow the view. */
+static bool is_again(const waiter *view, uint32_t n, const set *o) {
+    const waiter *of = set_waiters(o), *self = NULL;
+    uint32_t k = 0;
+    if (n <= o->n_waiters || o->n_waiters == 0 || o->n_scan != 0) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const waiter *w = &view[i];
+        if (w->origin == NULL) self = w; /* it comes before others with its rule, target and register */
+        if (k < o->n_waiters && waiter_equal(w, &of[k]))
+            k++;
+        else if (w->origin != o || self == NULL || self->on != w->on || self->target != w->target || self->reg != w->reg)
+            return false;
+    }
+    return k == o->n_waiters;
+}
+
+/* Enough of them: the one that is entered again is the innermost of the waiters' origins. */
+#define MOST_ORIGINS 64
+
+/* The set that is_again; NULL: there is none. */
+static set *entered_again(const waiter *view, uint32_t n) {
+    const set *tried = NULL;
+    uint32_t n_tried = 0;
+    for (uint32_t i = 0; i < n && n_tried < MOST_ORIGINS; i++) {
+        if (view[i].origin == NULL || view[i].origin == tried || view[i].target == NULL) continue;
+        tried = view[i].origin;
+        n_tried++;
+        if (is_again(view, n, tried)) return view[i].origin;
+    }
+    return NULL;
+}
+
+/* The origin of what begins in `at` for r: of `at`, only what the end of an r can lead to.  Places that differ in what
+ * else could have begun there are the same to it.  `at`, and the closure fails, when there is no room for it. */
+static set *view_of(store *s, set *at, const rule *r) {
+    closure *c = s->closure;
+    const waiter *end, *first = find_waiters(at, r, &end);
+    if (first == end || first->on != r) return at; /* nothing will ever come of it */
+    set **known = &at->views[first - set_waiters(at)];
+    if (*known != NULL) return *known;
+    while (c->cap_marked < at->n_waiters && !c->failed)
+        c->marked = reserve(s, c, c->marked, c->cap_marked, &c->cap_marked, sizeof *c->marked);
+    while (c->cap_view < at->n_waiters && !c->failed)
+        c->view = reserve(s, c, c->view, c->cap_view, &c->cap_view, sizeof *c->view);
+    if (c->failed) return at;
+    uint32_t n = mark_view(at, r, c->marked, c->view);
+    if (n >= c->user->work) {
+        over_limit(c);
+        return at;
+    }
+    c->user->work -= n;
+    for (uint32_t i = 0, k = 0; i < at->n_waiters; i++)
+        if (c->marked[i]) c->view[k++] = set_waiters(at)[i];
+    set *out = entered_again(c->view, n);
+    if (out == NULL) out = intern(s, 0, NULL, 0, c->view, n);
+    c->failed = out == NULL;
+    if (out != NULL) *known = out;
+    return out == NULL ? at : out;
 }
 
 /* Give `on` the waiters of `from`, until nothing is new; or, when they multiply, plain waiters. */
@@ -636,6 +776,10 @@ set *set_local(use *u, const state *st, uint64_t reg) {
     return out;
 }
 
+static set *item_origin(store *s, set *at, const item *it) {
+    return it->origin != NULL ? it->origin : view_of(s, at, it->state->rule);
+}
+
 typedef struct byte_step {
     set *from;
     uint32_t byte;
@@ -659,7 +803,7 @@ static void byte_kernel(store *s, const void *ctx) {
             const byte_edge *edge = &it->state->bytes[e];
             uint64_t reg = it->reg;
             if (byte < edge->lo || edge->hi < byte || (edge->to->rule->metered && !meter_step(edge->to, byte, &reg))) continue;
-            add_item(s, edge->to, reg, it->origin == NULL ? from : it->origin);
+            add_item(s, edge->to, reg, item_origin(s, from, it));
         }
     }
 }
@@ -724,7 +868,7 @@ static void token_kernel(store *s, const void *ctx) {
         const item *it = &from->scan[i];
         for (uint32_t e = 0; e < it->state->n_tokens; e++)
             if (edge_has(&it->state->tokens[e], it->reg, step->token))
-                add_item(s, it->state->tokens[e].to, it->reg, it->origin == NULL ? from : it->origin);
+                add_item(s, it->state->tokens[e].to, it->reg, item_origin(s, from, it));
     }
 }
 
@@ -764,7 +908,7 @@ set *set_union(use *u, set *a, set *b) {
         s->closure->flags |= both[k]->flags & (SET_ACCEPTING | SET_EXITS);
         for (uint32_t i = 0; i < both[k]->n_scan; i++) {
             item it = both[k]->scan[i];
-            if (it.origin == NULL) it.origin = both[k]; /* its waiters stay where it began */
+            it.origin = item_origin(s, both[k], &it); /* its waiters stay where it began */
             add_scan(s, it);
         }
     }

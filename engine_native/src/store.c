@@ -52,6 +52,7 @@ static void destroy(store *s) {
         }
     distinct_sweep(s);
     passed_sweep(s);
+    classes_forget_pairs(s);
     table_free(s, &s->progresses);
     table_free(s, &s->passed);
     table_free(s, &s->sets);
@@ -172,6 +173,8 @@ static void prune_set(store *s, set *at, bool everything) {
     atomic_store_explicit(&at->canonical, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->unbounded, NULL, memory_order_relaxed);
     atomic_store_explicit(&at->settled, NULL, memory_order_relaxed);
+    for (uint32_t i = 0; i < at->n_waiters; i++)
+        if (at->views[i] != NULL && !at->views[i]->mark) at->views[i] = NULL;
     for (uint32_t i = 0; at->classes != NULL && i < at->classes->n; i++) {
         set *to = atomic_load_explicit(&at->edges[i], memory_order_relaxed);
         if (to != NULL && !to->mark) atomic_store_explicit(&at->edges[i], NULL, memory_order_relaxed);
@@ -222,6 +225,7 @@ void store_collect(store *s, collect_when how) {
         row_forget_loops(s);
     else
         keep_local_parts(s);
+    classes_forget_pairs(s);
     atomic_fetch_add_explicit(&s->epoch, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < table_size(&s->sets); i++)
         for (set *at = *table_at(&s->sets, i); at != NULL; at = at->chain)

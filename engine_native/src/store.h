@@ -21,6 +21,9 @@
  * item whose origin is top tells what a rule can do by itself, the same in
  * every grammar (see mask.c).
  *
+ * Views.  An origin holds only the waiters that its rule can wake, so it has no
+ * scan items: it is the view of the set in which the rule began (set.c).
+ *
  * Tail calls.  A waiter whose target can do nothing but complete its own rule
  * is replaced by the waiters of that rule at its origin, so right recursion
  * does not make the sets deeper.  Under bottom and top such a waiter has a
@@ -53,6 +56,7 @@ typedef struct store store;
 typedef struct measure measure; /* budget.h */
 typedef struct progress progress; /* distinct.h */
 typedef struct seen seen;
+typedef struct cover cover; /* cover.h */
 
 /* Kinds of bytes, numbered from 0; those that are refused are n (modulo 256; classes.c). */
 typedef struct byte_classes {
@@ -65,9 +69,10 @@ typedef struct byte_classes {
 } byte_classes;
 
 typedef struct class_pair {
-    const byte_classes *a, *b;
-    byte_classes *both;
+    byte_classes *a, *b, *both;
 } class_pair;
+
+#define CLASS_PAIRS 1024
 
 typedef struct byte_edge {
     state *to;
@@ -108,6 +113,7 @@ struct state {
     bool follows;  /* ... after an element */
     byteset allow;
     byte_classes *classes; /* NULL until a set asks for them; under grow */
+    _Atomic(const cover *) cover; /* likewise */
 };
 
 struct rule {
@@ -143,6 +149,7 @@ struct rule {
     /* Scratch of one closure, valid if stamp is the closure's number; under `grow`. */
     uint64_t stamp;
     uint32_t waiters;    /* head of a list in the closure, + 1 */
+    uint32_t n_waiters;  /* in it */
     bool predicted;
 };
 
@@ -205,9 +212,11 @@ struct set {
     _Atomic(row *) row;
     _Atomic(exit_list *) exits;
     _Atomic(loop *) loop;
+    _Atomic(const cover *) cover; /* of one of its states */
     _Atomic(set *) canonical; /* the set with far-away counts put together (set.c) */
     _Atomic(set *) unbounded; /* the set without the bounds of its one counter or meter; itself if it has none */
     _Atomic(set *) settled;   /* of a metered set: the set once the token is over (set_settle) */
+    set **views;           /* by the first waiter for a rule: the origin of one that begins here (set.c); under grow */
     byte_classes *classes; /* NULL: it takes no byte */
     _Atomic(set *) *edges; /* the set after a byte, by its class */
     item scan[];           /* waiters and edges follow */
@@ -279,8 +288,7 @@ struct store {
     measure *measures;         /* of token budgets, under grow */
     store_stats stats;
     ste_limits limits;         /* of matching */
-    class_pair pairs[256];     /* by hash; under grow */
-    bool pairs_known;          /* no partition has gone since they were remembered */
+    class_pair pairs[CLASS_PAIRS]; /* by hash, each with a reference to all three; under grow */
     loop json;                 /* the plain characters of JSON strings */
     loop_row loop_rows[LOOP_ROWS]; /* under grow */
     uint32_t next_loop_row;
@@ -381,12 +389,16 @@ byte_classes *classes_of(store *s, const item *scan, uint32_t n);
 /* For a set that remembers no steps: one class, whose step is never there. */
 byte_classes *classes_of_none(store *s);
 void classes_release(store *s, byte_classes *c);
+void classes_forget_pairs(store *s); /* under grow or alone */
 
 /* loops.c: what `at` loops on; computed once per set. */
 const loop *set_loop(use *u, set *at);
 /* Is `at` a loop, or does it become one in a few bytes, as after a backslash?  Then it is in a string that can go on in
  * infinitely many ways.  1, 0, or negative: failed. */
 int set_is_endless(use *u, set *at);
+/* cover.c: before a rule is freed. */
+void cover_free(store *s, state *st);
+
 /* The tokens that the loop does not settle; NULL: they are not known, it is of no use. */
 const leavers *loop_leavers(store *s, const loop *l);
 /* Tokens made of the loop's characters, at most `most` of them. */

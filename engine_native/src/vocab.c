@@ -119,6 +119,7 @@ static void destroy(ste_vocab *v) {
     const ste_allocator a = v->allocator;
     index_free(v);
     leavers_free(v);
+    regions_free(v);
     mem_free(&a, v->bytes, v->n_bytes, 1);
     mem_free(&a, v->offsets, (size_t)v->n_tokens + 1, sizeof *v->offsets);
     mem_free(&a, v->special, v->words, sizeof *v->special);

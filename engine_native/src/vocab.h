@@ -1,7 +1,7 @@
 /* vocab.h - the token table: bytes of each token, special and stop marks, the
  * trie of ordinary tokens and the trie of special tokens' texts.
- * Immutable after ste_vocab_new but for the list of leavers, which only grows
- * (compare and swap, no lock); reference counted.
+ * Immutable after ste_vocab_new but for the lists of leavers and regions, which only
+ * grow (compare and swap, no lock); reference counted.
  *
  * Size: the bytes, two tries (trie.h), 8 bytes per trie node for `classes`, and a
  * mask row for each ASCII byte that occurs and for each of up to SHORT_CHARS
@@ -64,6 +64,17 @@ struct leavers {
     _Atomic(loop_exit *) exits[256]; /* by the byte; each is found when it is first asked for */
 };
 
+/* A place of the trie to which characters of a kind lead: how many there were, and what must follow within one. */
+typedef struct char_place {
+    uint32_t end; /* of the subtree */
+    uint32_t chars;
+    uint8_t left, lo, hi;
+} char_place;
+/* The place after a byte; false: it is not of the characters. */
+bool char_follow(const byteset *ascii, bool utf8, const char_place *at, uint32_t byte, char_place *to);
+
+typedef struct regions regions; /* regions.h */
+
 struct ste_vocab {
     ste_allocator allocator;
     _Atomic uint32_t references;
@@ -77,7 +88,8 @@ struct ste_vocab {
     trie ordinary;       /* tokens that match through their bytes */
     trie specials;       /* texts of special tokens */
     token_index index;
-    _Atomic(leavers *) leavers; /* grows; the rest never changes */
+    _Atomic(leavers *) leavers; /* these grow; the rest never changes */
+    _Atomic(regions *) regions;
 };
 
 ste_vocab *vocab_retain(ste_vocab *v);
@@ -88,6 +100,7 @@ const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byt
 /* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
 uint64_t leavers_classes(const byteset *ascii, bool utf8);
 void leavers_free(ste_vocab *v);
+void regions_free(ste_vocab *v);
 /* The ASCII characters that stand for themselves inside a JSON string. */
 void json_characters(byteset *ascii);
 

@@ -137,7 +137,7 @@ def _run(matcher: Matcher, token: int, steps: int) -> int:
 
 AMBIGUOUS = [
     ("regex", "((((a{1,100}b?){1,100}c?){1,100}d?){1,100}e?){1,100}"),
-    ("ebnf", "root ::= x\nx ::= root | ((x){0,2}){0,2} | x x | [a]"),
+    ("ebnf", "root ::= (y){1,900}\ny ::= (x){1,900}\nx ::= [a] | x [a] x"),
 ]
 
 
@@ -201,3 +201,14 @@ def test_matching_limits_for_new_states_only_so_a_loop_runs_for_ever() -> None:
     matcher = Matcher(compiler.compile_regex("[ab]*"))
 
     assert _run(matcher, ord("a"), 10_000) == 10_000
+
+
+@pytest.mark.parametrize("rules", ["((x){0,2}){0,2} | x x | [a]", "x [a] x | [a]"])
+def test_uncounted_ambiguity_does_not_grow_with_the_text(rules: str) -> None:
+    compiler = Compiler(byte_vocabulary())
+    matcher = Matcher(compiler.compile_ebnf(f"root ::= x\nx ::= {rules}"))
+    _run(matcher, ord("a"), 100)
+    sets = compiler.stats()["sets"]
+
+    assert _run(matcher, ord("a"), 2000) == 2000
+    assert compiler.stats()["sets"] == sets

@@ -181,3 +181,55 @@ def test_mask_among_unique_items_on_real_vocabulary_equals_acceptance_of_every_t
         mask = np.unpackbits(row.view(np.uint8), bitorder="little")[:size].astype(bool)
         truth = np.fromiter((matcher.validate_tokens((t,)) for t in range(size)), dtype=bool, count=size)
         assert np.nonzero(mask != truth)[0].tolist() == [], beginning
+
+
+_PROGRAMS = {
+    "statements": (
+        r"""
+start: statement+
+statement: NAME "=" expression ";" | "return" expression? ";" | "if" "(" expression ")" statement | NAME type ";"
+expression: expression OP expression | NAME | NUMBER | STRING | "new" NAME | NAME "(" expression ("," expression)* ")"
+type: NAME | "int" | "interface"
+OP: /[-+*<>]|instanceof/
+NAME: /[A-Za-z_][A-Za-z0-9_]*/
+NUMBER: /[0-9]+(\.[0-9]+)?/
+STRING: /"[^"\n]*"|'([^'])+'|''/
+COMMENT: /\/\/[^\n]*/ | /\/\*(.|\n)*?\*\//
+%ignore /[ \t\n]+/
+%ignore COMMENT
+""",
+        ("", "re", "x =", "x = a", "x = a +", "x = new", "x = f(a", 'x = "a', "x = 'a", "x = 1", "if (", "x // a", "x /* a", "x in"),
+    ),
+    "words of several alphabets": (
+        r"""
+start: (WORD | SHOUT | WORD "." CODE)+
+WORD: /[a-zé]+|[^\x00-\x7f]+/
+SHOUT: /[A-Z][A-Za-z]*!/
+CODE: /[A-Z]{2}[a-z0-9]*/
+%ignore " "
+""",
+        ("", "a", "é", "A", "Ab", "a.", "a.A", "a.AB", "a "),
+    ),
+}
+"""Lark grammars in which many tokens can be read in several ways, and beginnings of their texts."""
+
+
+@pytest.mark.parametrize("tokenizer", ["qwen3", "llama2"])
+@pytest.mark.parametrize("grammar", _PROGRAMS)
+def test_mask_of_ambiguous_grammar_on_real_vocabulary_equals_acceptance_of_every_token(
+    tokenizer: str, grammar: str
+) -> None:
+    compiler = _compiler(tokenizer)
+    size = compiler.vocabulary.vocab_size
+    row = np.zeros((size + 31) // 32, dtype=np.int32)
+    text, beginnings = _PROGRAMS[grammar]
+    compiled = compiler.compile_lark(text)
+    for beginning in beginnings:
+        matcher = Matcher(compiled)
+        assert matcher.accept_bytes(beginning.encode())
+
+        matcher.fill_bitmask(row)
+
+        mask = np.unpackbits(row.view(np.uint8), bitorder="little")[:size].astype(bool)
+        truth = np.fromiter((matcher.validate_tokens((t,)) for t in range(size)), dtype=bool, count=size)
+        assert np.nonzero(mask != truth)[0].tolist() == [], beginning
