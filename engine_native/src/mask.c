@@ -870,7 +870,7 @@ static bool fill(set *at, walker *w) {
     if (open < 0) return false;
     if (open == 0) return fill_items(at, w);
     for (uint32_t i = 0; i < at->n_scan; i++)
-        if (!add_token_edges(w, at->scan[i].state)) return false;
+        if (!add_token_edges(w, at->scan[i].state, at->scan[i].reg)) return false;
     return walk_root(w, at);
 }
 
