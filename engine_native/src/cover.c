@@ -19,8 +19,8 @@
 #include "utf8.h"
 
 #define LEAST_COVER 20   /* ASCII characters */
-#define MOST_STATES 256  /* of a rule; larger ones cover nothing ... */
-#define MOST_REACHED 64  /* ... nor do runs that lead to more of them */
+#define MOST_STATES 64   /* of a rule; larger ones cover nothing ... */
+#define MOST_REACHED 16  /* ... nor do runs that lead to more of them */
 
 #define MANY_ITEMS 8     /* in one set: their parts are walked together rather than kept */
 

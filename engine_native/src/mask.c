@@ -199,7 +199,7 @@ static int leave_unsure(walker *w, const set *at, uint32_t node) {
 /* ---- regions: what an item of the set allows as a run of characters (cover.c, regions.c) ---- */
 
 /* Smaller subtrees are walked. */
-#define LEAST_COVERED 64
+#define LEAST_COVERED 400
 
 static bool allow_list(walker *w, const uint32_t *tokens, uint32_t n) {
     if (w->words == NULL && n > w->most_few / 4 && !make_dense(w)) return false;
