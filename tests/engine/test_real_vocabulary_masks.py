@@ -198,7 +198,22 @@ COMMENT: /\/\/[^\n]*/ | /\/\*(.|\n)*?\*\//
 %ignore /[ \t\n]+/
 %ignore COMMENT
 """,
-        ("", "re", "x =", "x = a", "x = a +", "x = new", "x = f(a", 'x = "a', "x = 'a", "x = 1", "if (", "x // a", "x /* a", "x in"),
+        (
+            "",
+            "re",
+            "x =",
+            "x = a",
+            "x = a +",
+            "x = new",
+            "x = f(a",
+            'x = "a',
+            "x = 'a",
+            "x = 1",
+            "if (",
+            "x // a",
+            "x /* a",
+            "x in",
+        ),
     ),
     "words of several alphabets": (
         r"""
