@@ -150,15 +150,6 @@ static uint32_t find_union(direct *d, const uint32_t *ids, uint32_t n, bool *kno
     return (d->union_table[slot] = d->unions.n) - 1;
 }
 
-static void sort_ids(uint32_t *at, uint32_t n) {
-    for (uint32_t gap = n / 2; gap > 0; gap /= 2)
-        for (uint32_t i = gap; i < n; i++) {
-            uint32_t v = at[i], j = i;
-            for (; j >= gap && at[j - gap] > v; j -= gap) at[j] = at[j - gap];
-            at[j] = v;
-        }
-}
-
 static uint32_t unite(direct *d, uint32_t base);
 
 /* What symbols lo..hi lead to: the pool's edges from..to that cover lo. */
@@ -208,7 +199,7 @@ static uint32_t unite(direct *d, uint32_t base) {
     for (uint32_t i = base; i < d->ids.n; i++)
         if (d->ids.at[i] != DEAD) ids[n++] = d->ids.at[i];
     d->ids.n = base;
-    sort_ids(ids, n);
+    sort_u32(ids, n);
     uint32_t different = 0;
     for (uint32_t i = 0; i < n; i++)
         if (i == 0 || ids[i] != ids[i - 1]) ids[different++] = ids[i];

@@ -242,7 +242,7 @@ static void keep_accepting(determiniser *d) {
         }
 }
 
-static void sort_u32(uint32_t *at, uint32_t n) {
+void sort_u32(uint32_t *at, uint32_t n) {
     for (uint32_t gap = n / 2; gap > 0; gap /= 2)
         for (uint32_t i = gap; i < n; i++) {
             uint32_t v = at[i], j = i;

@@ -76,6 +76,7 @@ fsm *fsm_keep(fsm *f, arena_mark since);
 /* The UTF-8 bytes of the code points lo..hi. */
 void fsm_utf8_add(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to);
 
+void sort_u32(uint32_t *at, uint32_t n);
 void fsm_sort_edges(arena *mem, fsm_edge *at, uint32_t n); /* by from, lo, hi, to */
 void fsm_index(fsm *f);
 fsm *fsm_determinise(fsm *f);
