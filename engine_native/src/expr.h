@@ -64,7 +64,7 @@ struct expr {
         struct {
             uint32_t lo, hi;             /* TOKEN: any one of these ids */
         } tokens;
-        fsm *automaton;                  /* FSM: over bytes, without rules */
+        fsm *automaton;                  /* FSM: put in as it is */
         struct {
             fsm *shape;                  /* GRAPH: the symbols of its edges are numbers of labels */
             VEC(expr *) labels;

@@ -61,7 +61,7 @@ typedef struct fsm {
     VEC(uint8_t) final; /* one per state */
     uint32_t start;
     uint32_t *first; /* n states + 1; set by fsm_index */
-    bool reduced;    /* trimmed and minimised: builder_finish takes it as it is */
+    bool reduced;    /* trimmed, and as small as its maker could: builder_finish takes it as it is */
 } fsm;
 
 fsm *fsm_new(work *w); /* one state, number 0, the start */

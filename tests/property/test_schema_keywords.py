@@ -92,6 +92,16 @@ def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
     return _read(grammar, text) if matcher.can_terminate() else None
 
 
+def _values(rng: random.Random, grammar: Grammar | str, validator: Draft202012Validator) -> list[Json]:
+    """Drawn values; what the masks of the grammar lead to, which must be valid; and mutations of that."""
+    values = [draw_value(rng) for _ in range(VALUES)]
+    if isinstance(grammar, Grammar):
+        walked = [value for _ in range(WALKS) if (value := _walk(rng, grammar)) is not None]
+        assert all(validator.is_valid(value) for value in walked if _divides_exactly(value)), walked
+        values += walked + [mutate(rng, value) for value in walked for _ in range(2)]
+    return values
+
+
 def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
     assert byte_vocabulary() is not None
     verdicts = {True: 0, False: 0}
@@ -100,12 +110,8 @@ def test_grammar_for_random_keywords_accepts_exactly_the_valid_values() -> None:
         schema = draw_schema(seed)
         validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         rng = random.Random(f"values {seed}")
-        values = [draw_value(rng) for _ in range(VALUES)]
         grammar = _grammar(schema)
-        if isinstance(grammar, Grammar):
-            walked = [value for _ in range(WALKS) if (value := _walk(rng, grammar)) is not None]
-            assert all(validator.is_valid(value) for value in walked if _divides_exactly(value)), (seed, walked)
-            values += walked + [mutate(rng, value) for value in walked for _ in range(2)]
+        values = _values(rng, grammar, validator)
         if grammar == "refused":
             refused += 1
             continue
@@ -141,11 +147,7 @@ def test_grammar_in_any_order_accepts_every_order_of_exactly_the_valid_values() 
         validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         rng = random.Random(f"any order {seed}")
         grammar = _grammar(schema, "any")
-        values = [draw_value(rng) for _ in range(VALUES)]
-        if isinstance(grammar, Grammar):
-            walked = [value for _ in range(WALKS) if (value := _walk(rng, grammar)) is not None]
-            assert all(validator.is_valid(value) for value in walked if _divides_exactly(value)), (seed, walked)
-            values += walked + [mutate(rng, value) for value in walked for _ in range(2)]
+        values = _values(rng, grammar, validator)
         if grammar == "refused":
             refused += 1
             continue
