@@ -130,7 +130,7 @@ static bool arrive(walker *w, place *p) {
     if (!l->is_loop || !l->stays) return true;
     p->loop = l;
     p->home = p->at;
-    if (w->last != l) w->leaving = leavers_classes(&l->ascii, l->utf8);
+    if (w->last != l) w->leaving = classes_beside(&l->on);
     w->last = l;
     p->leaving = w->leaving;
     return true;
@@ -170,7 +170,7 @@ static bool walk_bytes(walker *w) {
             continue;
         }
         w->path[depth++] = p;
-        bool stays = p.loop != NULL && (byte < 128 ? byteset_has(&p.loop->ascii, byte) : p.loop->utf8);
+        bool stays = p.loop != NULL && (byte < 128 ? byteset_has(&p.loop->on.ascii, byte) : p.loop->on.beyond == BEYOND_ALL);
         if (!stays) {
             p.loop = NULL;
             p.settled = false;

@@ -334,13 +334,13 @@ static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *
 static void make_room(ste_compiler *c) {
     store *s = c->store;
     pthread_mutex_lock(&c->lock);
-    bool over = atomic_load_explicit(&s->bytes, memory_order_relaxed) > c->room_at;
+    bool over = store_live_bytes(s) > c->room_at;
     for (uint32_t n = over ? (c->texts.count + 1) / 2 : 0; n > 0; n--) forget(c, c->oldest);
     pthread_mutex_unlock(&c->lock);
     if (!over) return;
     store_collect(s, COLLECT_NOW);
     /* What is left may be live: then a little more must come before it is worth trying again. */
-    uint64_t left = atomic_load_explicit(&s->bytes, memory_order_relaxed) + s->budget / 4;
+    uint64_t left = store_live_bytes(s) + s->budget / 4;
     pthread_mutex_lock(&c->lock);
     c->room_at = left > s->budget ? left : s->budget;
     pthread_mutex_unlock(&c->lock);
@@ -374,6 +374,7 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     }
     atomic_fetch_add(&c->misses, 1);
     make_room(c);
+    store_sweep(c->store, SWEEP_COMPILE);
 
     j.w.limits = c->limits;
     j.w.deadline = begin + c->limits.compile_seconds;

@@ -200,8 +200,8 @@ static void spell_short(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_
     }
 }
 
-/* All others, and what else DEL can be. */
-static void spell_long(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
+/* The escapes of all others, and of DEL. */
+static void spell_escaped(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
     static const char hex[] = "0123456789abcdef";
     for (uint32_t cp = lo; cp <= hi && cp <= '\\'; cp++) {
         const char *p = cp != 0 ? strchr(short_from, (char)cp) : NULL;
@@ -212,15 +212,26 @@ static void spell_long(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
             fsm_edge_add(s->f, at, (uint8_t)hex[cp & 15], (uint8_t)hex[cp & 15], to);
         }
     }
-    if (hi >= 0x80) fsm_utf8_add(s->f, s->from, lo > 0x80 ? lo : 0x80, hi, to);
     if (hi >= 0x7F) add_units(s->f, after_u(s), lo > 0x7F ? lo : 0x7F, hi, to);
+}
+
+/* Characters of several bytes. */
+static void spell_utf8(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t to) {
+    if (hi >= 0x80) fsm_utf8_add(f, from, lo > 0x80 ? lo : 0x80, hi, to);
+}
+
+static void spell_long(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
+    spell_utf8(s->f, s->from, lo, hi, to);
+    spell_escaped(s, lo, hi, to);
 }
 
 static bool is_long(uint32_t lo, uint32_t hi) { return hi >= 0x7F || lo < 0x20 || (lo <= '"' && hi >= '"') || (lo <= '\\' && hi >= '\\'); }
 
-/* In large automata the long spellings of a class are a rule, written once: from most states the same
- * few classes go out. */
+/* In large automata the long spellings of a class, or the escapes alone, are a rule, written once: from most states the
+ * same few classes go out. */
 #define SHARE_FROM 300
+
+typedef enum sharing { SHARE_NOTHING, SHARE_ESCAPES, SHARE_LONG } sharing;
 
 typedef struct long_class {
     cp_range *at;
@@ -229,20 +240,20 @@ typedef struct long_class {
 
 typedef VEC(long_class) long_classes;
 
-static uint32_t long_rule(builder *b, long_classes *known, const cp_range *ranges, uint32_t n) {
+static uint32_t long_rule(builder *b, long_classes *known, const cp_range *ranges, uint32_t n, sharing share) {
     for (uint32_t i = 0; i < known->n; i++)
         if (known->at[i].n == n && memcmp(known->at[i].at, ranges, n * sizeof *ranges) == 0) return known->at[i].rule;
     fsm *f = fsm_new(b->w);
     uint32_t end = fsm_state(f);
     f->final.at[end] = 1;
     speller s = {.f = f};
-    for (uint32_t i = 0; i < n; i++) spell_long(&s, ranges[i].lo, ranges[i].hi, end);
+    for (uint32_t i = 0; i < n; i++) (share == SHARE_LONG ? spell_long : spell_escaped)(&s, ranges[i].lo, ranges[i].hi, end);
     long_class made = {arena_copy(&b->w->mem, ranges, n * sizeof *ranges), n, rule_of(b, expr_fsm(b, f))};
     vec_push(&b->w->mem, known, made);
     return made.rule;
 }
 
-static void share_long(builder *b, long_classes *known, const fsm *text, uint32_t s, fsm *out) {
+static void share_long(builder *b, long_classes *known, const fsm *text, uint32_t s, fsm *out, sharing share) {
     VEC(cp_range) ranges = {0};
     for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
         uint32_t to = text->edges.at[e].to, before = text->first[s];
@@ -253,12 +264,12 @@ static void share_long(builder *b, long_classes *known, const fsm *text, uint32_
             if (text->edges.at[k].to == to && !sym_is_rule(text->edges.at[k].lo) && is_long(text->edges.at[k].lo, text->edges.at[k].hi))
                 vec_push(&b->w->mem, &ranges, (cp_range){text->edges.at[k].lo, text->edges.at[k].hi});
         if (ranges.n == 0) continue;
-        uint32_t symbol = SYM_RULE + long_rule(b, known, ranges.at, ranges.n);
+        uint32_t symbol = SYM_RULE + long_rule(b, known, ranges.at, ranges.n, share);
         fsm_edge_add(out, s, symbol, symbol, to);
     }
 }
 
-static fsm *spelled(builder *b, const fsm *text, bool share) {
+static fsm *spelled(builder *b, const fsm *text, sharing share) {
     fsm *f = fsm_new(b->w);
     long_classes known = {0};
     uint32_t n = fsm_size(text);
@@ -274,17 +285,18 @@ static fsm *spelled(builder *b, const fsm *text, bool share) {
                 continue;
             }
             spell_short(f, s, g.lo, g.hi, g.to);
-            if (!share) spell_long(&at, g.lo, g.hi, g.to);
+            if (share == SHARE_NOTHING) spell_long(&at, g.lo, g.hi, g.to);
+            if (share == SHARE_ESCAPES) spell_utf8(f, s, g.lo, g.hi, g.to);
         }
-        if (share) share_long(b, &known, text, s, f);
+        if (share != SHARE_NOTHING) share_long(b, &known, text, s, f, share);
     }
-    if (share) fsm_index(f); /* as deterministic as the text's */
+    if (share == SHARE_LONG) fsm_index(f); /* as deterministic as the text's */
     return f;
 }
 
-fsm *json_spelled_automaton(builder *b, const fsm *text) { return spelled(b, text, fsm_size(text) >= SHARE_FROM); }
+fsm *json_spelled_automaton(builder *b, const fsm *text) { return spelled(b, text, fsm_size(text) >= SHARE_FROM ? SHARE_LONG : SHARE_NOTHING); }
 
-fsm *json_spelled_characters(builder *b, const fsm *text) { return spelled(b, text, true); }
+fsm *json_spelled_characters(builder *b, const fsm *text) { return spelled(b, text, SHARE_ESCAPES); }
 
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {

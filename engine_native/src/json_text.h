@@ -23,7 +23,7 @@ extern const shared_rule json_character, json_string;
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
  * rules, which spell for themselves, may be among its edges. */
 fsm *json_spelled_automaton(builder *b, const fsm *text);
-/* The same with one edge for each character: a byte, or a reference to a rule for what is longer. */
+/* The same, but an escape is a reference to a rule, so that a meter counts it as one character. */
 fsm *json_spelled_characters(builder *b, const fsm *text);
 
 /* A string, quotes included, that is none of the fixed strings of `taken`. */

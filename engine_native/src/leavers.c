@@ -13,10 +13,6 @@
  * how many characters came before.  All of it is kept with the vocabulary, once per set
  * of characters: every JSON string loops on the same ones.
  *
- * Where each character may lead to another place (total.c) the walk is along the
- * paths to the exits; they are few but have many children that need no look, so
- * for the characters of JSON strings the paths alone are copied.
- *
  * Cost: per set of characters two operations per word and byte that is not in it, and a pass over the
  * trie's paths to cut tokens; per exit a pass over the paths to its byte. */
 #include <stdlib.h>
@@ -34,10 +30,13 @@ void json_characters(byteset *ascii) {
     byteset_add_range(ascii, '\\' + 1, 0x7F);
 }
 
-uint64_t leavers_classes(const byteset *ascii, bool utf8) {
+uint64_t classes_beside(const char_kind *of) {
     uint64_t classes = CLASS_NOT_WHOLE;
-    for (uint32_t byte = 0; byte < 256; byte++)
-        if (!(byte < 128 ? byteset_has(ascii, byte) : utf8)) classes |= byte_class(byte);
+    for (uint32_t byte = 0; byte < 0x80; byte++)
+        if (!byteset_has(&of->ascii, byte)) classes |= byte_class(byte);
+    for (uint32_t byte = 0xC2; byte <= 0xF4 && of->beyond == BEYOND_NONE; byte++) classes |= byte_class(byte);
+    static const uint8_t partly[] = {0xC2, 0xE1, 0xE2, 0xE3, 0xEF}; /* what is left out begins with these */
+    for (uint32_t i = 0; i < sizeof partly && of->beyond == BEYOND_MOST; i++) classes |= byte_class(partly[i]);
     return classes;
 }
 
@@ -94,47 +93,32 @@ static bool add_tokens(collector *c, uint32_t node, uint32_t chars) {
     return true;
 }
 
-bool char_follow(const byteset *ascii, bool utf8, const char_place *at, uint32_t byte, char_place *to) {
-    *to = (char_place){.chars = at->chars};
-    if (at->left != 0) {
-        if (byte < at->lo || byte > at->hi) return false;
-        to->left = at->left - 1;
-    } else if (byte >= 0x80) {
-        const utf8_form *form = utf8 ? utf8_form_of(byte) : NULL;
-        if (form == NULL) return false;
-        to->left = form->left;
-        to->lo = form->lo;
-        to->hi = form->hi;
-        return true;
-    } else if (!byteset_has(ascii, byte)) {
-        return false;
-    }
-    to->lo = 0x80;
-    to->hi = 0xBF;
-    to->chars += to->left == 0;
-    return true;
-}
+/* A place of the trie to which characters of the loop lead. */
+typedef struct place {
+    uint32_t end; /* of the subtree */
+    uint32_t chars, phase;
+} place;
 
-static bool collect(collector *c, char_place *path) {
+static bool collect(collector *c, place *path) {
     const trie_node *nodes = c->v->ordinary.nodes;
     uint64_t classes = c->byte == NO_BYTE ? CLASS_NOT_WHOLE : byte_class(c->byte);
     uint32_t depth = 0;
-    path[0] = (char_place){.end = nodes[0].size};
+    path[0] = (place){.end = nodes[0].size};
     for (uint32_t i = 1;;) {
         while (i == path[depth].end && depth > 0) depth--;
         if (i == path[depth].end) return true;
-        const char_place *at = &path[depth];
+        const place *at = &path[depth];
         uint32_t byte = nodes[i].byte, end = i + nodes[i].size;
-        char_place to;
+        uint32_t phase;
         if ((c->v->index.classes[i] & classes) == 0) {
             i = end;
-        } else if (char_follow(&c->l->ascii, c->l->utf8, at, byte, &to)) {
-            if (c->byte == NO_BYTE && to.left != 0 && !add_tokens(c, i, to.chars)) return false;
-            to.end = end;
+        } else if ((phase = char_next(&c->l->on, at->phase, byte)) < CHAR_PHASES) {
+            place to = {.end = end, .chars = at->chars + (phase == 0), .phase = phase};
+            if (c->byte == NO_BYTE && phase != 0 && !add_tokens(c, i, to.chars)) return false;
             path[++depth] = to;
             i++;
         } else {
-            if (byte == c->byte && at->left == 0 && at->chars != 0) {
+            if (byte == c->byte && at->phase == 0 && at->chars != 0) {
                 if (!add_tokens(c, i, at->chars)) return false;
                 if (nodes[i].size > 1 && !add_departure(c, &c->nodes, i, at->chars)) return false;
             }
@@ -152,7 +136,7 @@ static int by_chars(const void *a, const void *b) {
 static bool collect_sorted(collector *c) {
     const ste_allocator *a = &c->v->allocator;
     size_t depth = (size_t)c->v->ordinary.max_length + 1;
-    char_place *path = mem_new(a, depth, sizeof *path);
+    place *path = mem_new(a, depth, sizeof *path);
     bool fine = path != NULL && collect(c, path);
     mem_free(a, path, depth, sizeof *path);
     if (c->tokens.n != 0) qsort(c->tokens.at, c->tokens.n, sizeof(departure), by_chars);
@@ -162,7 +146,7 @@ static bool collect_sorted(collector *c) {
 
 static bool find_cut(const ste_vocab *v, leavers *l) {
     collector c = {.v = v, .l = l, .byte = NO_BYTE};
-    bool fine = !l->utf8 || collect_sorted(&c);
+    bool fine = l->on.beyond == BEYOND_NONE || collect_sorted(&c);
     l->n_cut = fine ? c.tokens.n : 0;
     l->cut = fine ? list_take(&v->allocator, &c.tokens, sizeof *l->cut) : NULL;
     mem_free(&v->allocator, c.tokens.at, c.tokens.cap, sizeof(departure));
@@ -196,75 +180,14 @@ const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byt
     return e;
 }
 
-/* ---- paths: a node is there if its path stays on the loop until it and a leaver is at it or below ---- */
-
-typedef struct copier {
-    const ste_allocator *a;
-    list paths;     /* leaver */
-    uint32_t *open; /* node and place of each node of the path, in turn */
-} copier;
-
-static bool add(copier *c, uint32_t byte, uint32_t node) {
-    leaver *l = list_add(c->a, &c->paths, sizeof *l);
-    if (l != NULL) *l = (leaver){.size = 1, .byte = byte & 255, .node = node};
-    return l != NULL;
-}
-
-/* The node at the end of the path is done: it stays if a leaver is at it or below. */
-static void close(copier *c, const ste_vocab *v, uint32_t depth) {
-    uint32_t node = c->open[2 * depth], at = c->open[2 * depth + 1], token = v->ordinary.nodes[node].token;
-    bool cut = token != TRIE_NO_TOKEN && !bit_get(v->index.whole, token);
-    if (c->paths.n == at + 1 && !cut)
-        c->paths.n = at;
-    else
-        ((leaver *)c->paths.at)[at].size = (c->paths.n - at) & 0xFFFFFF;
-}
-
-static bool copy(copier *c, const ste_vocab *v, const byteset *ascii, bool utf8) {
-    const trie_node *nodes = v->ordinary.nodes;
-    const uint64_t *of = v->index.classes;
-    uint64_t classes = leavers_classes(ascii, utf8);
-    uint32_t depth = 0;
-    for (uint32_t i = 1; i <= nodes[0].size; i++) {
-        while (depth > 0 && i >= c->open[2 * depth - 2] + nodes[c->open[2 * depth - 2]].size) close(c, v, --depth);
-        if (i == nodes[0].size) break;
-        uint32_t byte = nodes[i].byte;
-        bool on_loop = byte < 128 ? byteset_has(ascii, byte) : utf8;
-        if ((of[i] & classes) != 0) {
-            if (!add(c, byte, i)) return false;
-            if (on_loop) {
-                c->open[2 * depth] = i;
-                c->open[2 * depth + 1] = c->paths.n - 1;
-                depth++;
-                continue;
-            }
-        }
-        i += nodes[i].size - 1;
-    }
-    return true;
-}
-
-static bool copy_paths(const ste_vocab *v, leavers *l) {
-    const ste_allocator *a = &v->allocator;
-    size_t depth = (size_t)v->ordinary.max_length + 1;
-    copier c = {.a = a, .open = mem_new(a, 2 * depth, sizeof *c.open)};
-    if (c.open != NULL && copy(&c, v, &l->ascii, l->utf8)) {
-        l->n_paths = c.paths.n;
-        l->paths = list_take(a, &c.paths, sizeof *l->paths);
-    }
-    mem_free(a, c.open, 2 * depth, sizeof *c.open);
-    mem_free(a, c.paths.at, c.paths.cap, sizeof *l->paths);
-    return l->paths != NULL;
-}
-
 /* ---- the list of the vocabulary ---- */
 
-static void staying(const ste_vocab *v, const byteset *ascii, bool utf8, uint32_t *words) {
+static void staying(const ste_vocab *v, const char_kind *on, uint32_t *words) {
     const token_index *x = &v->index;
-    for (uint32_t i = 0; i < v->words; i++) words[i] = utf8 ? x->whole[i] : x->whole[i] & x->ascii[i];
+    for (uint32_t i = 0; i < v->words; i++) words[i] = on->beyond == BEYOND_ALL ? x->whole[i] : x->whole[i] & x->ascii[i];
     for (uint32_t byte = 0; byte < 128; byte++) {
         const uint32_t *containing = x->containing[byte];
-        if (containing == NULL || byteset_has(ascii, byte)) continue;
+        if (containing == NULL || byteset_has(&on->ascii, byte)) continue;
         for (uint32_t i = 0; i < v->words; i++) words[i] &= ~containing[i];
     }
 }
@@ -276,44 +199,39 @@ static void destroy(const ste_allocator *a, leavers *l, uint32_t words) {
         loop_exit *e = atomic_load_explicit(&l->exits[byte], memory_order_relaxed);
         if (e != NULL) mem_free(a, e, 1, exit_size(e));
     }
-    mem_free(a, l->paths, l->n_paths, sizeof *l->paths);
     mem_free(a, l, 1, sizeof *l);
 }
 
-static leavers *build(const ste_vocab *v, const byteset *ascii, bool utf8) {
+static leavers *build(const ste_vocab *v, const char_kind *on) {
     const ste_allocator *a = &v->allocator;
     leavers *l = mem_new(a, 1, sizeof *l);
     if (l == NULL) return NULL;
-    l->ascii = *ascii;
-    l->utf8 = utf8;
+    l->on = *on;
     l->staying = mem_new(a, v->words, sizeof *l->staying);
-    byteset json;
-    json_characters(&json);
-    bool with_paths = utf8 && memcmp(&json, ascii, sizeof json) == 0;
-    if (l->staying == NULL || !find_cut(v, l) || (with_paths && !copy_paths(v, l))) {
+    if (l->staying == NULL || !find_cut(v, l)) {
         destroy(a, l, v->words);
         return NULL;
     }
-    staying(v, ascii, utf8, l->staying);
+    staying(v, on, l->staying);
     return l;
 }
 
-static leavers *find(leavers *first, const byteset *ascii, bool utf8, uint32_t *count) {
+static leavers *find(leavers *first, const char_kind *on, uint32_t *count) {
     *count = 0;
     for (leavers *l = first; l != NULL; l = l->next, ++*count)
-        if (l->utf8 == utf8 && memcmp(&l->ascii, ascii, sizeof *ascii) == 0) return l;
+        if (kinds_equal(&l->on, on)) return l;
     return NULL;
 }
 
-const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8) {
+const leavers *vocab_leavers(ste_vocab *v, const char_kind *on) {
     uint32_t count;
-    leavers *first = atomic_load_explicit(&v->leavers, memory_order_acquire), *l = find(first, ascii, utf8, &count);
+    leavers *first = atomic_load_explicit(&v->leavers, memory_order_acquire), *l = find(first, on, &count);
     if (l != NULL || count >= MOST_LEAVERS) return l;
-    l = build(v, ascii, utf8);
+    l = build(v, on);
     if (l == NULL) return NULL;
     l->next = first;
     while (!atomic_compare_exchange_weak_explicit(&v->leavers, &l->next, l, memory_order_acq_rel, memory_order_acquire)) {
-        leavers *other = find(l->next, ascii, utf8, &count);
+        leavers *other = find(l->next, on, &count);
         if (other == NULL) continue;
         destroy(&v->allocator, l, v->words); /* another thread was faster */
         return other;

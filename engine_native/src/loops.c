@@ -106,16 +106,16 @@ static int looping(use *u, set *at, set *home, byteset *ascii) {
 static bool find_loop(use *u, set *at, loop *l) {
     static const char letters[] = "eQ7_"; /* one of them may lead elsewhere */
     set *home = at;
-    int n = looping(u, at, home, &l->ascii);
+    int n = looping(u, at, home, &l->on.ascii);
     for (const char *c = letters; *c != '\0' && n >= 0 && n < LEAST_LOOP; c++) {
         if (!byteset_has(&at->allow, (uint8_t)*c)) continue;
         home = set_step(u, at, (uint8_t)*c);
         if (home == NULL) return false;
         byteset inner;
         int stays = home == at ? 0 : looping(u, home, home, &inner);
-        n = stays < LEAST_LOOP ? stays : looping(u, at, home, &l->ascii);
+        n = stays < LEAST_LOOP ? stays : looping(u, at, home, &l->on.ascii);
         /* A character of the loop that does not lead into it: then the tokens with it are too many to be left over. */
-        if (n >= LEAST_LOOP && memcmp(&inner, &l->ascii, sizeof inner) != 0) n = 0;
+        if (n >= LEAST_LOOP && memcmp(&inner, &l->on.ascii, sizeof inner) != 0) n = 0;
     }
     if (n < LEAST_LOOP) return n >= 0;
     if ((home->flags & SET_CUT) != 0) return true;
@@ -123,7 +123,7 @@ static bool find_loop(use *u, set *at, loop *l) {
     int utf8 = loops_on_utf8(u, home, &in);
     if (utf8 == 1 && home != at) utf8 = loops_on_utf8(u, at, &in);
     if (utf8 < 0) return false;
-    l->utf8 = utf8 == 1;
+    l->on.beyond = utf8 == 1 ? BEYOND_ALL : BEYOND_NONE;
     l->stays = home == at;
     l->exits = (home->flags & SET_EXITS) != 0;
     l->is_loop = true;
@@ -165,7 +165,7 @@ int set_is_endless(use *u, set *at) {
     return 0;
 }
 
-const leavers *loop_leavers(store *s, const loop *l) { return vocab_leavers(s->vocab, &l->ascii, l->utf8); }
+const leavers *loop_leavers(store *s, const loop *l) { return vocab_leavers(s->vocab, &l->on); }
 
 void loop_tokens(const store *s, const leavers *l, uint64_t most, uint32_t *words) {
     const token_index *x = &s->vocab->index;

@@ -33,6 +33,7 @@ static void leave(ste_matcher *m, bool collect) {
     store *s = m->grammar->store;
     pthread_rwlock_unlock(&s->gate);
     if (collect && store_full(s)) store_collect(s, COLLECT_IF_FULL);
+    if (collect) store_sweep(s, SWEEP_STEP);
     atomic_store_explicit(&m->busy, false, memory_order_release);
 }
 
@@ -709,6 +710,7 @@ int ste_fill_batch(ste_matcher *const *matchers, uint32_t n, uint32_t *bitmask, 
     if (held != NULL) {
         pthread_rwlock_unlock(&held->gate);
         if (store_full(held)) store_collect(held, COLLECT_IF_FULL);
+        store_sweep(held, SWEEP_STEP);
     }
     return code;
 }

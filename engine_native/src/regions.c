@@ -16,6 +16,7 @@
  * the region's nodes only.
  *
  * If the characters go beyond ASCII, a region holds whole characters, and the tokens that end within one.
+ * What is longer than SHORT_CHARS bytes is outside: so an item that takes that many characters, but no more, is served.
  *
  * Invariants
  *   R1  nodes[0] is the root; every other node has one outside at it or below;
@@ -70,8 +71,8 @@ static bool add_tokens(draft *d, const trie *t, uint32_t lo, uint32_t hi) {
 
 /* A node of the path that is walked. */
 typedef struct open_node {
-    char_place place;
-    uint32_t at; /* among the region's nodes */
+    uint32_t end, phase; /* of its subtree */
+    uint32_t at;         /* among the region's nodes */
 } open_node;
 
 /* It stays if something outside is below it. */
@@ -84,18 +85,29 @@ static void close(draft *d, uint32_t at) {
     d->nodes[at].last = d->n_tokens;
 }
 
+/* Bytes that lead to a node. */
+static uint32_t depth_of(const trie *t, uint32_t node) {
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i != node; depth++) {
+        uint32_t child = i + 1;
+        while (node >= child + t->nodes[child].size) child += t->nodes[child].size;
+        i = child;
+    }
+    return depth;
+}
+
 static bool collect(draft *d, const ste_vocab *v, const regions *of, uint32_t root, open_node *path) {
     const trie *t = &v->ordinary;
-    uint32_t depth = 0, end = root + t->nodes[root].size;
-    path[0] = (open_node){.place = {.end = end}};
+    uint32_t depth = 0, above = depth_of(t, root), end = root + t->nodes[root].size;
+    path[0] = (open_node){.end = end};
     if (!add_node(d, (region_node){.node = root, .byte = t->nodes[root].byte, .inside = true})) return false;
     for (uint32_t i = root + 1;;) {
-        while (i == path[depth].place.end && depth > 0) close(d, path[depth--].at);
+        while (i == path[depth].end && depth > 0) close(d, path[depth--].at);
         if (i == end) break;
         uint32_t byte = t->nodes[i].byte, next = i + t->nodes[i].size;
-        char_place to;
-        bool inside = char_follow(&of->ascii, of->utf8, &path[depth].place, byte, &to);
-        bool whole = (v->index.classes[i] & of->outside) == 0 && path[depth].place.left == 0; /* all of it is inside */
+        uint32_t phase = char_next(&of->of, path[depth].phase, byte);
+        bool inside = phase < CHAR_PHASES && above + depth < SHORT_CHARS;
+        bool whole = (v->index.classes[i] & of->outside) == 0 && path[depth].phase == 0; /* all of it is inside */
         if (whole) {
             if (!add_tokens(d, t, i, next)) return false;
             i = next;
@@ -109,8 +121,7 @@ static bool collect(draft *d, const ste_vocab *v, const regions *of, uint32_t ro
             continue;
         }
         if (!add_tokens(d, t, i, i + 1)) return false;
-        to.end = next;
-        path[++depth] = (open_node){to, d->n_nodes - 1};
+        path[++depth] = (open_node){next, phase, d->n_nodes - 1};
         i++;
     }
     close(d, 0);
@@ -166,20 +177,19 @@ const region *region_below(const ste_vocab *v, const regions *of, uint32_t root)
 /* The nearest node above, or the node itself, from which on the bytes to it are the characters'; false: it is within one. */
 static bool find_root(const ste_vocab *v, const regions *of, uint32_t node, uint32_t *root) {
     const trie_node *nodes = v->ordinary.nodes;
-    char_place place = {0}, to;
+    uint32_t phase = 0;
     *root = 0;
     for (uint32_t i = 0; i != node;) {
         uint32_t child = i + 1;
         while (node >= child + nodes[child].size) child += nodes[child].size;
         i = child;
-        if (char_follow(&of->ascii, of->utf8, &place, nodes[i].byte, &to)) {
-            place = to;
-        } else {
-            place = (char_place){0};
+        phase = char_next(&of->of, phase, nodes[i].byte);
+        if (phase == CHAR_PHASES) {
+            phase = 0;
             *root = i;
         }
     }
-    return place.left == 0;
+    return phase == 0;
 }
 
 region_part region_find(const ste_vocab *v, const regions *of, uint32_t node) {
@@ -199,25 +209,24 @@ region_part region_find(const ste_vocab *v, const regions *of, uint32_t node) {
     return (region_part){r, lo, r->nodes[lo].node != node};
 }
 
-static regions *find(regions *first, const byteset *ascii, bool utf8, uint32_t *count) {
+static regions *find(regions *first, const char_kind *of, uint32_t *count) {
     *count = 0;
     for (regions *r = first; r != NULL; r = r->next, ++*count)
-        if (r->utf8 == utf8 && memcmp(&r->ascii, ascii, sizeof *ascii) == 0) return r;
+        if (kinds_equal(&r->of, of)) return r;
     return NULL;
 }
 
-const regions *vocab_regions(ste_vocab *v, const byteset *ascii, bool utf8) {
+const regions *vocab_regions(ste_vocab *v, const char_kind *of) {
     uint32_t count;
-    regions *first = atomic_load_explicit(&v->regions, memory_order_acquire), *r = find(first, ascii, utf8, &count);
+    regions *first = atomic_load_explicit(&v->regions, memory_order_acquire), *r = find(first, of, &count);
     if (r != NULL || count >= MOST_REGIONS) return r;
     r = mem_new(&v->allocator, 1, sizeof *r);
     if (r == NULL) return NULL;
-    r->ascii = *ascii;
-    r->utf8 = utf8;
-    r->outside = leavers_classes(ascii, utf8);
+    r->of = *of;
+    r->outside = classes_beside(of) | CLASS_LONG;
     r->next = first;
     while (!atomic_compare_exchange_weak_explicit(&v->regions, &r->next, r, memory_order_acq_rel, memory_order_acquire)) {
-        regions *other = find(r->next, ascii, utf8, &count);
+        regions *other = find(r->next, of, &count);
         if (other == NULL) continue;
         mem_free(&v->allocator, r, 1, sizeof *r); /* another thread was faster */
         return other;

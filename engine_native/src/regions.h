@@ -28,14 +28,13 @@ struct region {
 /* Those of a kind of characters. */
 struct regions {
     regions *next;
-    byteset ascii; /* the characters; if utf8, everything beyond ASCII too */
-    bool utf8;
-    uint64_t outside; /* classes of the other bytes */
+    char_kind of;
+    uint64_t outside; /* classes of other bytes */
     _Atomic(region *) slots[REGION_SLOTS]; /* by root */
 };
 
 /* NULL when out of memory, or when there are too many kinds. */
-const regions *vocab_regions(ste_vocab *v, const byteset *ascii, bool utf8);
+const regions *vocab_regions(ste_vocab *v, const char_kind *of);
 /* NULL when out of memory. */
 const region *region_below(const ste_vocab *v, const regions *of, uint32_t root);
 

@@ -87,11 +87,11 @@ row *row_intern(store *s, const uint32_t *words, const row *near) {
     return n == 0 ? row_retain(s, base) : intern(s, (row *)(uintptr_t)base, few, n);
 }
 
-row *row_intern_loop(store *s, const uint32_t *words, const leavers *l) {
+row *row_intern_loop(store *s, const uint32_t *words, const void *chars) {
     pthread_mutex_lock(&s->grow);
     row *near = NULL;
     for (int i = 0; i < LOOP_ROWS; i++)
-        if (s->loop_rows[i].of == l) near = s->loop_rows[i].row;
+        if (s->loop_rows[i].of == chars) near = s->loop_rows[i].row;
     if (near != NULL) near->references++;
     pthread_mutex_unlock(&s->grow);
     row *r = row_intern(s, words, near);
@@ -99,11 +99,11 @@ row *row_intern_loop(store *s, const uint32_t *words, const leavers *l) {
     if (near != NULL) row_release(s, near);
     if (r != NULL && r->n == DENSE && r != near) {
         uint32_t i = 0;
-        while (i < LOOP_ROWS && s->loop_rows[i].of != l) i++;
+        while (i < LOOP_ROWS && s->loop_rows[i].of != chars) i++;
         if (i == LOOP_ROWS) i = s->next_loop_row++ % LOOP_ROWS;
         if (s->loop_rows[i].of != NULL) row_release(s, s->loop_rows[i].row);
         r->references++;
-        s->loop_rows[i] = (loop_row){l, r};
+        s->loop_rows[i] = (loop_row){chars, r};
     }
     pthread_mutex_unlock(&s->grow);
     return r;

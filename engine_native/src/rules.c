@@ -474,8 +474,6 @@ void rule_free(store *s, rule *r) {
         classes_release(s, r->states[i].classes);
         cover_free(s, &r->states[i]);
     }
-    uint32_t *total = atomic_load_explicit(&r->total, memory_order_relaxed);
-    if (total != NULL) store_free(s, total, (r->n_states + 31) / 32 * sizeof *total);
     store_free(s, r, r->memory);
 }
 

@@ -32,6 +32,35 @@ void store_free(store *s, void *p, size_t size) {
     atomic_fetch_sub_explicit(&s->bytes, size == 0 ? 0 : size, memory_order_relaxed);
 }
 
+/* ---- what is dead ---- */
+
+/* Nothing refers to it any more, so it can wait: freeing it all at once would hold up every matcher. */
+static void bury_set(store *s, set *at) {
+    atomic_fetch_add_explicit(&s->dead_bytes, set_bytes(at), memory_order_relaxed);
+    at->chain = s->dead_sets;
+    s->dead_sets = at;
+}
+
+static void bury_rule(store *s, rule *r) {
+    atomic_fetch_add_explicit(&s->dead_bytes, r->memory, memory_order_relaxed);
+    r->chain = s->dead_rules;
+    s->dead_rules = r;
+}
+
+/* Under grow or alone. */
+static void free_dead(store *s, uint32_t n) {
+    for (set *at = s->dead_sets; at != NULL && n > 0; at = s->dead_sets, n--) {
+        s->dead_sets = at->chain;
+        atomic_fetch_sub_explicit(&s->dead_bytes, set_bytes(at), memory_order_relaxed);
+        set_destroy(s, at);
+    }
+    for (rule *r = s->dead_rules; r != NULL && n > 0; r = s->dead_rules, n--) {
+        s->dead_rules = r->chain;
+        atomic_fetch_sub_explicit(&s->dead_bytes, r->memory, memory_order_relaxed);
+        rule_free(s, r);
+    }
+}
+
 static void destroy(store *s) {
     ste_vocab *vocab = s->vocab;
     measures_free(s);
@@ -41,6 +70,7 @@ static void destroy(store *s) {
             set_destroy(s, at);
             at = next;
         }
+    free_dead(s, UINT32_MAX);
     row_forget_loops(s);
     if (s->bottom != NULL) set_destroy(s, s->bottom);
     if (s->top != NULL) set_destroy(s, s->top);
@@ -80,8 +110,6 @@ store *store_new(ste_vocab *vocab, uint64_t budget, const ste_limits *limits) {
     s->limits = *limits;
     atomic_init(&s->collect_at, budget);
     s->reach = vocab->ordinary.max_length;
-    json_characters(&s->json.ascii);
-    s->json.utf8 = s->json.is_loop = true;
     s->closure = closure_new(s);
     s->bottom = store_alloc(s, sizeof(set));
     s->top = store_alloc(s, sizeof(set));
@@ -207,6 +235,14 @@ static void keep_local_parts(store *s) {
         }
 }
 
+void store_sweep_some(store *s, uint32_t least) {
+    if (pthread_mutex_trylock(&s->grow) != 0) return; /* someone is at work, and will come here */
+    uint32_t made = s->sets.count > s->sets_swept ? s->sets.count - s->sets_swept : 0;
+    free_dead(s, least + 2 * made);
+    s->sets_swept = s->sets.count;
+    pthread_mutex_unlock(&s->grow);
+}
+
 void store_collect(store *s, collect_when how) {
     bool everything = how == COLLECT_ALL;
     if (everything)
@@ -218,7 +254,7 @@ void store_collect(store *s, collect_when how) {
         return;
     }
     pthread_mutex_lock(&s->grow);
-    uint64_t before = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+    uint64_t before = store_live_bytes(s);
     mark(s);
     measures_collect(s, everything);
     if (everything)
@@ -242,7 +278,7 @@ void store_collect(store *s, collect_when how) {
             }
             *at = here->chain;
             s->sets.count--;
-            set_destroy(s, here);
+            bury_set(s, here);
         }
     s->bottom->mark = s->top->mark = false;
     distinct_sweep(s);
@@ -257,9 +293,11 @@ void store_collect(store *s, collect_when how) {
             }
             *at = here->chain;
             s->rules.count--;
-            rule_free(s, here);
+            bury_rule(s, here);
         }
-    uint64_t after = atomic_load_explicit(&s->bytes, memory_order_relaxed);
+    if (everything) free_dead(s, UINT32_MAX);
+    s->sets_swept = s->sets.count;
+    uint64_t after = store_live_bytes(s);
     if (after < before) atomic_fetch_add_explicit(&s->stats.evictions, 1, memory_order_relaxed);
     /* When live things alone come near the budget, collecting at every step would help nobody. */
     atomic_store_explicit(&s->collect_at, after * 2 > s->budget ? after * 2 : s->budget, memory_order_relaxed);

@@ -145,7 +145,6 @@ struct rule {
     rule_edge *rules;
     token_edge *tokens;
     once_edge *onces;
-    _Atomic(uint32_t *) total; /* a bit per state (total.c) */
     /* Scratch of one closure, valid if stamp is the closure's number; under `grow`. */
     uint64_t stamp;
     uint32_t waiters;    /* head of a list in the closure, + 1 */
@@ -197,8 +196,7 @@ typedef struct loop {
     bool is_loop;
     bool stays;      /* itself */
     bool exits;      /* the rule under top is complete there */
-    bool utf8;       /* every character beyond ASCII is one */
-    byteset ascii;   /* ASCII bytes that are */
+    char_kind on;    /* beyond ASCII all or none */
 } loop;
 
 struct set {
@@ -261,9 +259,9 @@ typedef struct store_stats {
 
 typedef struct closure closure;
 
-/* The last row of words for a loop of these characters: others for it will differ little. */
+/* The last row of words for a loop or cover of certain characters: others for it will differ little. */
 typedef struct loop_row {
-    const leavers *of;
+    const void *of; /* leavers or regions */
     row *row;
 } loop_row;
 #define LOOP_ROWS 16
@@ -279,7 +277,11 @@ struct store {
     _Atomic uint64_t bytes;
     uint64_t budget;
     _Atomic uint32_t epoch; /* collections + 1 */
-    _Atomic uint64_t collect_at; /* collect when bytes are above */
+    _Atomic uint64_t collect_at; /* collect when live bytes are above */
+    set *dead_sets;            /* what a collection has left to be freed a few at a time (store_sweep), by chain; under grow */
+    rule *dead_rules;
+    _Atomic uint64_t dead_bytes;
+    uint32_t sets_swept;       /* sets alive when it last ran */
     set *bottom, *top;
     closure *closure;          /* scratch, under grow */
     uint32_t reach;            /* bytes of the longest token: how far a mask looks ahead */
@@ -289,7 +291,6 @@ struct store {
     store_stats stats;
     ste_limits limits;         /* of matching */
     class_pair pairs[CLASS_PAIRS]; /* by hash, each with a reference to all three; under grow */
-    loop json;                 /* the plain characters of JSON strings */
     loop_row loop_rows[LOOP_ROWS]; /* under grow */
     uint32_t next_loop_row;
 };
@@ -373,8 +374,8 @@ uint32_t row_few(const store *s); /* most tokens of a row that is a list, or cha
 row *row_intern(store *s, const uint32_t *words, const row *near);
 row *row_intern_few(store *s, uint32_t *tokens, uint32_t n);
 row *row_intern_more(store *s, const row *r, uint32_t *tokens, uint32_t n);
-/* The row of a set that loops on these characters. */
-row *row_intern_loop(store *s, const uint32_t *words, const leavers *l);
+/* The row of a set in which these characters (leavers or regions) may follow each other. */
+row *row_intern_loop(store *s, const uint32_t *words, const void *chars);
 void row_forget_loops(store *s);                  /* under grow or alone */
 row *row_retain(store *s, const row *r);
 size_t row_bytes(const store *s, const row *r);
@@ -404,18 +405,23 @@ const leavers *loop_leavers(store *s, const loop *l);
 /* Tokens made of the loop's characters, at most `most` of them. */
 void loop_tokens(const store *s, const leavers *l, uint64_t most, uint32_t *words);
 
-/* total.c: 1 if any text of a JSON string's plain characters may follow st; 0; or negative. */
-int state_is_total(store *s, const state *st);
-
 /* mask.c: the finished row of a set, stop tokens left out; NULL as above.  The set keeps it. */
 row *mask_row(use *u, set *at);
 
 /* Free what no live grammar or matcher needs; called without locks.  The first two do nothing while sets are in use. */
 typedef enum collect_when { COLLECT_IF_FULL, COLLECT_NOW, COLLECT_ALL } collect_when;
 void store_collect(store *s, collect_when how);
-static inline bool store_full(store *s) {
-    return atomic_load_explicit(&s->bytes, memory_order_relaxed) >
-           atomic_load_explicit(&s->collect_at, memory_order_relaxed);
+static inline uint64_t store_live_bytes(store *s) {
+    uint64_t bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed), dead = atomic_load_explicit(&s->dead_bytes, memory_order_relaxed);
+    return bytes < dead ? 0 : bytes - dead;
+}
+static inline bool store_full(store *s) { return store_live_bytes(s) > atomic_load_explicit(&s->collect_at, memory_order_relaxed); }
+/* Free some of what the last collection left, at least so many and more than was made since.  Called without locks. */
+#define SWEEP_STEP 8      /* in a call on a matcher */
+#define SWEEP_COMPILE 500
+void store_sweep_some(store *s, uint32_t least);
+static inline void store_sweep(store *s, uint32_t least) {
+    if (atomic_load_explicit(&s->dead_bytes, memory_order_relaxed) != 0) store_sweep_some(s, least);
 }
 
 /* table.c */

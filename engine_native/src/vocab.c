@@ -1,5 +1,5 @@
 /* vocab.c - see vocab.h. */
-#include "vocab.h"
+#include "regions.h"
 
 #include "utf8.h"
 
@@ -7,6 +7,9 @@
 
 uint64_t byte_class(uint32_t byte) {
     uint32_t bit;
+    static const uint8_t alone[] = {0xC2, 0xE1, 0xE2, 0xE3, 0xEF}; /* those of BEYOND_ALL that are not all of BEYOND_MOST */
+    for (uint32_t i = 0; i < sizeof alone; i++)
+        if (byte == alone[i]) return UINT64_C(1) << (38 + i);
     if (byte >= 0xF0)
         bit = 62;
     else if (byte >= 0xE0)
@@ -109,7 +112,9 @@ static bool index_build(ste_vocab *v) {
     for (int i = 1; i < SHORT_CHARS; i++) bits_or(x->up_to[i], x->up_to[i - 1], v->words);
     for (uint32_t i = t->n_nodes; i-- > 1;) { /* children come after their parents */
         x->classes[i] |= byte_class(t->nodes[i].byte);
-        if (t->nodes[i].token != TRIE_NO_TOKEN && !bit_get(x->whole, t->nodes[i].token)) x->classes[i] |= CLASS_NOT_WHOLE;
+        uint32_t token = t->nodes[i].token;
+        if (token != TRIE_NO_TOKEN && !bit_get(x->whole, token)) x->classes[i] |= CLASS_NOT_WHOLE;
+        if (token != TRIE_NO_TOKEN && v->offsets[token + 1] - v->offsets[token] > SHORT_CHARS) x->classes[i] |= CLASS_LONG;
         for (uint32_t c = i + 1; c < i + t->nodes[i].size; c += t->nodes[c].size) x->classes[i] |= x->classes[c];
     }
     return true;
@@ -187,9 +192,10 @@ int ste_vocab_new_with(const ste_allocator *allocator, const uint8_t *bytes, con
         code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
         goto failed;
     }
-    byteset json; /* what every grammar with JSON in it will ask for */
-    json_characters(&json);
-    if (vocab_leavers(v, &json, true) == NULL) {
+    char_kind json = {.beyond = BEYOND_ALL}; /* what every grammar with JSON in it will ask for */
+    json_characters(&json.ascii);
+    const regions *runs = vocab_leavers(v, &json) == NULL ? NULL : vocab_regions(v, &json);
+    if (runs == NULL || region_below(v, runs, 0) == NULL) {
         code = fail(err, STE_ERR_NO_MEMORY, 0, "vocabulary of %u tokens", n_tokens);
         goto failed;
     }

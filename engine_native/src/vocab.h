@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#include "bits.h"
+#include "chars.h"
 #include "trie.h"
 
 /* Facts about ordinary tokens that settle many of them at once (loops.c).  All rows have `words` words. */
@@ -30,6 +30,7 @@ typedef struct token_index {
 /* The class of a byte: a bit of `classes`.  Bytes that grammars single out have a class of their own. */
 uint64_t byte_class(uint32_t byte);
 #define CLASS_NOT_WHOLE (UINT64_C(1) << 63) /* a token ends below that is not valid UTF-8 */
+#define CLASS_LONG (UINT64_C(1) << 43)      /* ... that has more than SHORT_CHARS bytes */
 
 /* A token, or a trie node that has children, with so many characters of a loop before its last byte. */
 typedef struct departure {
@@ -44,34 +45,16 @@ typedef struct loop_exit {
     departure at[];
 } loop_exit;
 
-/* A node of the paths that leave a loop, in pre-order. */
-typedef struct leaver {
-    uint32_t size : 24; /* of the subtree here */
-    uint32_t byte : 8;
-    uint32_t node;      /* in the token trie */
-} leaver;
-
 /* A loop of characters: the tokens made of them, and those that leave it (leavers.c). */
 typedef struct leavers leavers;
 struct leavers {
     leavers *next;
-    byteset ascii; /* the loop: these, and if utf8 everything beyond ASCII */
-    bool utf8;
+    char_kind on; /* the loop; beyond ASCII all or none */
     uint32_t *staying; /* row of the tokens of loop characters only */
     departure *cut;    /* tokens of loop characters and the beginning of one, by chars */
-    leaver *paths;     /* of the characters of JSON strings only */
-    uint32_t n_cut, n_paths;
+    uint32_t n_cut;
     _Atomic(loop_exit *) exits[256]; /* by the byte; each is found when it is first asked for */
 };
-
-/* A place of the trie to which characters of a kind lead: how many there were, and what must follow within one. */
-typedef struct char_place {
-    uint32_t end; /* of the subtree */
-    uint32_t chars;
-    uint8_t left, lo, hi;
-} char_place;
-/* The place after a byte; false: it is not of the characters. */
-bool char_follow(const byteset *ascii, bool utf8, const char_place *at, uint32_t byte, char_place *to);
 
 typedef struct regions regions; /* regions.h */
 
@@ -94,11 +77,11 @@ struct ste_vocab {
 
 ste_vocab *vocab_retain(ste_vocab *v);
 /* Kept with the vocabulary; NULL when out of memory or when there are too many. */
-const leavers *vocab_leavers(ste_vocab *v, const byteset *ascii, bool utf8);
+const leavers *vocab_leavers(ste_vocab *v, const char_kind *on);
 /* The tokens that leave the loop by a byte that is not on it; NULL when out of memory. */
 const loop_exit *leavers_exit(const ste_vocab *v, const leavers *l, uint32_t byte);
-/* Classes of bytes that are not on the loop; CLASS_NOT_WHOLE included. */
-uint64_t leavers_classes(const byteset *ascii, bool utf8);
+/* Classes of bytes that are not the characters', or may be part of others; CLASS_NOT_WHOLE included. */
+uint64_t classes_beside(const char_kind *of);
 void leavers_free(ste_vocab *v);
 void regions_free(ste_vocab *v);
 /* The ASCII characters that stand for themselves inside a JSON string. */
