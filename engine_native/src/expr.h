@@ -144,6 +144,7 @@ typedef struct builder {
     VEC(text_rule) texts;
     VEC(draft_rule) rules;
     VEC(const char *) notes;
+    VEC(const fsm *) conditions; /* ahead.h */
     fsm *fixed_strings; /* json_text.c: made once */
     uint32_t root;
 } builder;

@@ -155,6 +155,7 @@ typedef struct lark_reader {
     uint32_t depth;
     lark_token token;   /* the current one */
     schema_context *schemas;
+    bool looks;         /* some pattern may look at what follows it */
 } lark_reader;
 
 STE_NORETURN void lark_bad(const lark_reader *r, size_t at, int code, const char *format, ...) STE_PRINTF(4, 5);

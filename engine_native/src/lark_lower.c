@@ -129,9 +129,12 @@ static expr *lower_name(lark_lowering *l, const lark_node *node, const lark_envi
 
 static expr *lower_schema(lark_lowering *l, const lark_node *node) {
     work *w = l->b->w;
-    if (l->r->schemas == NULL) l->r->schemas = schema_context_new(l->b, STE_WHITESPACE_BOUNDED);
+    const names *known = l->b->names;
     w->out.inside = source_context(&l->r->source, node->at, "%json");
+    if (l->r->looks) l->b->names = NULL; /* rules that others made cannot be made anew for what is demanded of them (ahead.h) */
+    if (l->r->schemas == NULL) l->r->schemas = schema_context_new(l->b, STE_WHITESPACE_BOUNDED);
     expr *e = schema_expr(l->r->schemas, node->u.schema);
+    l->b->names = known;
     w->out.inside = NULL;
     return e;
 }

@@ -97,10 +97,20 @@ static lark_node *read_text(lark_reader *r) {
     return node;
 }
 
+/* Does the pattern hold what may be a lookahead or a word boundary? */
+static bool may_look(const char *text, size_t n) {
+    for (size_t i = 0; i + 1 < n; i++) {
+        if (text[i] == '\\' && (text[i + 1] | 0x20) == 'b') return true;
+        if (text[i] == '(' && text[i + 1] == '?' && i + 2 < n && (text[i + 2] == '=' || text[i + 2] == '!')) return true;
+    }
+    return false;
+}
+
 static lark_node *read_regex(lark_reader *r) {
     lark_node *node = lark_node_new(r, LARK_REGEX, r->token.at);
     regex_part *p = &node->u.regex;
     *p = (regex_part){.text = r->token.text, .n = r->token.n, .around = &r->source, .at = r->token.at + 1, .verbatim = true};
+    r->looks |= may_look(p->text, p->n);
     for (size_t i = r->token.at + r->token.n + 2; i < r->token.end; i++) {
         bool *flag = r->s[i] == 'i' ? &p->ignore_case : r->s[i] == 's' ? &p->dot_all : r->s[i] == 'u' ? &p->unicode : NULL;
         if (flag == NULL) lark_bad(r, i, STE_ERR_UNSUPPORTED, "the flags of a regular expression are i, s and u");
