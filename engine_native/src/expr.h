@@ -146,6 +146,7 @@ typedef struct builder {
     VEC(const char *) notes;
     VEC(const fsm *) conditions; /* ahead.h */
     fsm *fixed_strings; /* json_text.c: made once */
+    uint32_t escapes;   /* json_text.h: of JSON strings; 0: all */
     uint32_t root;
 } builder;
 

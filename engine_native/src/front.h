@@ -30,6 +30,8 @@ expr *lark_expr(builder *b, const source *s);
  * surrogates); NULL if there are none.  search: a part of the text matches; else the whole text.
  * Escapes with an offset into the pattern. */
 fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search);
+/* The same of a pattern that is a JSON string, for whole matches; errors name the string. */
+fsm *regex_text_at(builder *b, const json *pattern);
 
 /* A regular expression that is one part of a grammar.  It is read as docs/REGEX.md says, but i is about ASCII letters,
  * the dot matches all but "\n", and what looks past its own text is refused. */

@@ -100,4 +100,8 @@ fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search
     return regex_text(b, regex_resolve(mem, search ? regex_search(mem, e) : e), true);
 }
 
+fsm *regex_text_at(builder *b, const json *pattern) {
+    return regex_text(b, regex_resolve(&b->w->mem, regex_parse(b, pattern->u.text, pattern->n, pattern)), true);
+}
+
 void regex_front(builder *b, const char *text, size_t n) { b->root = rule_of(b, regex_expr(b, text, n, NULL)); }
