@@ -147,6 +147,7 @@ typedef struct builder {
     VEC(const fsm *) conditions; /* ahead.h */
     fsm *fixed_strings; /* json_text.c: made once */
     uint32_t escapes;   /* json_text.h: of JSON strings; 0: all */
+    bool looks;         /* some pattern of a grammar may look at what follows it (ahead.h) */
     uint32_t root;
 } builder;
 

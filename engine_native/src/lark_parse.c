@@ -110,7 +110,7 @@ static lark_node *read_regex(lark_reader *r) {
     lark_node *node = lark_node_new(r, LARK_REGEX, r->token.at);
     regex_part *p = &node->u.regex;
     *p = (regex_part){.text = r->token.text, .n = r->token.n, .around = &r->source, .at = r->token.at + 1, .verbatim = true};
-    r->looks |= may_look(p->text, p->n);
+    r->b->looks |= may_look(p->text, p->n);
     for (size_t i = r->token.at + r->token.n + 2; i < r->token.end; i++) {
         bool *flag = r->s[i] == 'i' ? &p->ignore_case : r->s[i] == 's' ? &p->dot_all : r->s[i] == 'u' ? &p->unicode : NULL;
         if (flag == NULL) lark_bad(r, i, STE_ERR_UNSUPPORTED, "the flags of a regular expression are i, s and u");
@@ -189,7 +189,7 @@ static lark_node *read_nested(lark_reader *r) {
     if (++r->depth > r->b->w->limits.depth) lark_bad(r, r->token.at, STE_ERR_LIMIT, "grammars are nested too deep");
     r->nesting = 0;
     lark_next(r);
-    node->u.grammar = lark_parse(r, true);
+    node->u.grammar = lark_parse(r, true, "start");
     node->u.grammar->at = node->at;
     r->nesting = nesting;
     r->depth--;
@@ -206,6 +206,14 @@ static lark_node *read_directive(lark_reader *r) {
     return node;
 }
 
+/* @name */
+static lark_node *read_reference(lark_reader *r) {
+    lark_node *node = lark_node_new(r, LARK_GRAMMAR, r->token.at);
+    node->u.grammar = lark_named_grammar(r, &r->token);
+    lark_next(r);
+    return node;
+}
+
 static lark_node *read_inner_atom(lark_reader *r) {
     switch (r->token.kind) {
     case TOKEN_TEXT:
@@ -218,7 +226,7 @@ static lark_node *read_inner_atom(lark_reader *r) {
     case TOKEN_SPECIAL:
         return lark_special(r);
     case TOKEN_REFERENCE:
-        lark_bad(r, r->token.at, STE_ERR_SYNTAX, "unknown grammar %.*s", r->token.n < 80 ? (int)r->token.n : 80, r->token.text);
+        return read_reference(r);
     case TOKEN_DIRECTIVE:
         return read_directive(r);
     default:
@@ -398,8 +406,10 @@ static void read_definition(lark_reader *r, lark_scope *s) {
     s->definitions.at[number] = d;
 }
 
-lark_scope *lark_parse(lark_reader *r, bool nested) {
+lark_scope *lark_parse(lark_reader *r, bool nested, const char *start) {
     lark_scope *s = arena_alloc(&r->b->w->mem, 1, sizeof *s);
+    s->reader = r;
+    s->start = start;
     for (;;) {
         if (r->token.kind == TOKEN_NEWLINE) {
             lark_next(r);
@@ -414,5 +424,12 @@ lark_scope *lark_parse(lark_reader *r, bool nested) {
             expected(r, "the end of the line");
         if (nested && r->token.kind == TOKEN_END) expected(r, "'}' after a nested grammar");
     }
+    return s;
+}
+
+lark_scope *lark_read(lark_reader *r, const char *start) {
+    lark_next(r);
+    lark_scope *s = lark_parse(r, false, start);
+    lark_check(r, s);
     return s;
 }

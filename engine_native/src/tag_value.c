@@ -26,7 +26,7 @@ expr *grammar(tagger *t, const json *at, ends outer) {
     bool lark = syntax != NULL && json_is_text(syntax, "lark");
     if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    return lark ? lark_expr(t->b, &text) : ebnf_expr(t->b, &text, "root");
+    return lark ? lark_expr(t->b, &text, NULL, NULL) : ebnf_expr(t->b, &text, "root");
 }
 
 /* ---- schemas ---- */

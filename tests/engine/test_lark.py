@@ -336,7 +336,7 @@ def test_what_is_ignored_is_noted() -> None:
         ("start: %lark { x: /a/ }", 1, 8, 'no rule "start"'),
         ("%import common.NONE\nstart: NONE", 1, 16, "library"),
         ("%import other.X\nstart: X", 1, 9, "only the library"),
-        ("%declare X\nstart: X", 1, 1, "%declare"),
+        ("%declare X\nstart: X", 2, 8, "declared only"),
         ("%ignore X\nstart: /a/", 1, 9, "unknown name X"),
         ('%grammar_options {"x": 1}\nstart: /a/', 1, 1, "unknown option"),
         ("start: %regex {}", 1, 8, "substring_chunks"),
