@@ -217,14 +217,22 @@ static bool is_list(const source *text) {
     return at < text->n && text->text[at] == '{';
 }
 
+static const json *read_list(const source *text) {
+    work *w = text->w;
+    if (text->place != NULL) return json_parse_inside(w, text->place);
+    w->out.inside = source_context(text, 0, "a list of grammars");
+    const json *list = json_parse(w, text->text, text->n);
+    w->out.inside = NULL;
+    return list;
+}
+
 expr *lark_expr(builder *b, const source *text, const char *start, const json *grammars) {
     lark_reader r = {.b = b, .source = *text, .s = (const uint8_t *)text->text, .n = text->n};
     lark_scope *s;
     if (is_list(text)) {
-        if (text->place != NULL) source_escape(text, 0, STE_ERR_UNSUPPORTED, "a list of grammars is not supported here");
         if (start != NULL) source_escape(text, 0, STE_ERR_UNSUPPORTED, "a list of grammars starts with its first one, by its rule \"start\"");
         r.library = lark_library_new(b, NULL);
-        lark_library_add_list(b, r.library, json_parse(b->w, text->text, text->n));
+        lark_library_add_list(b, r.library, read_list(text));
         s = lark_library_first(b, r.library);
     } else {
         r.library = lark_library_new(b, grammars);

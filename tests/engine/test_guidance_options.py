@@ -67,7 +67,11 @@ SPELLINGS = (SHORT, CONTROL, LETTER, WIDE_LETTER, PAIR, SLASH, NEWLINE, RAW, QUO
         ({"json_allowed_escapes": 'nrbtf\\"'}, {"type": "string"}, [SHORT, RAW, QUOTE]),
         ({"json_allowed_escapes": "u"}, {"type": "string"}, [CONTROL, NEWLINE, RAW]),
         ({"json_allowed_escapes": ""}, {"type": "string"}, [RAW]),
-        ({"json_allow_general_unicode_escapes": True}, {"pattern": "^[^a]{1,2}$", "type": "string"}, [SHORT, CONTROL, RAW, QUOTE]),
+        (
+            {"json_allow_general_unicode_escapes": True},
+            {"pattern": "^[^a]{1,2}$", "type": "string"},
+            [SHORT, CONTROL, RAW, QUOTE],
+        ),
         ({"json_allowed_escapes": "u"}, {"enum": ["\n", '"', "é😀"]}, [NEWLINE, RAW]),
         ({"json_allow_general_unicode_escapes": True}, {"const": "é"}, []),
     ],

@@ -29,7 +29,11 @@ from tests.engine.vocabularies import STOP, accepts, byte_vocabulary, compiler
         ("start: A X?\nA: /a(?!b)(?=.)/s\nX: /./s", ("ac", "a\n"), ("a", "ab")),
         ("start: T X\nT: A B?\nA: /a(?=b)/\nB: /b/\nX: /[bc]*/", ("ab", "abbc"), ("a", "ac")),
         ('start: A %json {"type": "boolean"}\nA: /a(?!t)/', ("afalse",), ("atrue",)),
-        ('start: A %json {"type": "array", "items": {"type": "string"}}\nA: /a(?!\\["t)/', ('a["x"]', "a[]"), ('a["t"]',)),
+        (
+            'start: A %json {"type": "array", "items": {"type": "string"}}\nA: /a(?!\\["t)/',
+            ('a["x"]', "a[]"),
+            ('a["t"]',),
+        ),
         ("start: A\nA: /a(?!b)/", ("a",), ("ab",)),
         ("start: A | /c/\nA: /a(?=b)/", ("c",), ("a", "ab")),
     ],
@@ -124,7 +128,9 @@ def _pattern(rng: random.Random) -> str:
     """A pattern of at most two characters, often with a condition on what follows."""
     body = rng.choice(["a", "b", "[ab]", "a?", "ab|b", "a|bb", "(?:a|)b?", "b(?=a)a?", ""])
     look = rng.choice(["a", "b", "ab", "[ab]a", "bb|a", "a(?!b)", ".b", "(?=a)[ab]b|b"])
-    return rng.choice(["(?:{0})", "(?:{0})(?={1})", "(?:{0})(?!{1})", "(?:{0}(?!{1})|b)", "(?:{0}b)\\b"]).format(body, look)
+    return rng.choice(["(?:{0})", "(?:{0})(?={1})", "(?:{0})(?!{1})", "(?:{0}(?!{1})|b)", "(?:{0}b)\\b"]).format(
+        body, look
+    )
 
 
 def _grammar(rng: random.Random) -> tuple[str, str]:

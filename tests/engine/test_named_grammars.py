@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_native import Compiler, EngineError, GrammarSyntaxError, Limits, LimitError, Matcher, UnsupportedSchemaError
+from engine_native import Compiler, EngineError, GrammarSyntaxError, LimitError, Limits, Matcher, UnsupportedSchemaError
 from tests.engine.vocabularies import accepts, byte_vocabulary, compiler
 
 Named = dict[str, Any]
@@ -30,11 +30,9 @@ Named = dict[str, Any]
 def test_a_name_stands_for_a_grammar(
     text: str, grammars: Named, accepted: tuple[str, ...], refused: tuple[str, ...]
 ) -> None:
-    items = [{"lark_grammar": text}]
+    items: list[Named] = [{"lark_grammar": text}]
     items += [{"name": k, "lark_grammar" if isinstance(v, str) else "json_schema": v} for k, v in grammars.items()]
     beside = compiler().compile_lark(text, grammars=grammars)
-    if True in grammars.values():  # the list takes objects only, as llguidance's does
-        items = [{**item, "json_schema": {}} if item.get("json_schema") is True else item for item in items]
     listed = compiler().compile_lark(json.dumps({"grammars": items}))
 
     for grammar in (beside, listed):
@@ -106,14 +104,36 @@ def test_null_fields_of_a_list_are_absent_ones() -> None:
     assert accepts(Matcher(grammar), "a")
 
 
-def test_a_list_is_refused_where_a_tag_wants_a_grammar() -> None:
-    text = json.dumps({"grammars": [{"lark_grammar": "start: /a/"}]})
-    with pytest.raises(UnsupportedSchemaError, match="list of grammars") as caught:
-        compiler().compile_structural_tag(
-            {"type": "structural_tag", "format": {"type": "grammar", "syntax": "lark", "grammar": text}}
-        )
+def _tag(text: str) -> Named:
+    return {"type": "structural_tag", "format": {"type": "grammar", "syntax": "lark", "grammar": text}}
 
-    assert caught.value.path == "/format/grammar"
+
+def test_a_list_inside_a_structural_tag() -> None:
+    items = [{"lark_grammar": "start: @b /c/"}, {"name": "b", "json_schema": {"const": 1}}]
+    grammar = compiler().compile_structural_tag(_tag(json.dumps({"grammars": items})))
+
+    assert accepts(Matcher(grammar), "1c")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "fragment"),
+    [
+        ('{"grammars": }', "/format/grammar", ""),
+        ('{"grammars": [{}]}', "/format/grammar/grammars/0", "needs"),
+        ('{"grammars": [{"lark_grammar": "start: ("}]}', "/format/grammar/grammars/0/lark_grammar", "line 1, column 9"),
+    ],
+)
+def test_a_mistake_in_a_list_inside_a_tag_has_its_place(text: str, path: str, fragment: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        compiler().compile_structural_tag(_tag(text))
+
+    assert caught.value.path == path
+    assert fragment in caught.value.message
+
+
+def test_a_text_that_begins_like_a_list_is_one() -> None:
+    with pytest.raises(GrammarSyntaxError, match="line 1, column 1: a list of grammars: "):
+        compiler().compile_lark('{start: "a"}')
 
 
 @pytest.mark.parametrize("first", [True, False])
