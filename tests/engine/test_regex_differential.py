@@ -49,7 +49,7 @@ _ATOMS = (
     _Pattern(r"\S", f"[^{_SPACES}]"),
     *map(_same, [r"\x6b", r"\u00e9", r"[\101\x62]", r"\p{Greek}", r"\P{Script=Latin}", r"\p{Nd}", r"\-", r"\t"]),
     _Pattern("[[:alpha:]]", "[A-Za-z]"),
-    _Pattern("[^[:alpha:]]", "[^A-Za-z]"),
+    _Pattern("[^[:alpha:]]", "(?:(?![A-Za-z])(?s:.))"),  # the package joins [^...] with what stands beside it
     _Pattern(r"\u{1F600}", "😀"),
     _Pattern(r"\x{e9}", "é"),
     _Pattern(r"\pL", r"\p{L}"),
