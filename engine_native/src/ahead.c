@@ -231,12 +231,13 @@ static const fsm *unrolled(resolver *r, uint32_t number) {
         f->final.at[middle] = 1;
     } else {
         if (min == rule.min && max == rule.max) rest = number;
-        for (uint32_t i = 0; i < r->rests.n && rest == NONE; i++) {
-            rest_of known = r->rests.at[i];
+        uint32_t i = r->rests.n; /* mostly one of the last */
+        while (i > 0 && rest == NONE) {
+            rest_of known = r->rests.at[--i];
             if (known.repeated == rule.repeated && known.min == min && known.max == max) rest = known.rule;
         }
+        work_charge(r->b->w, (r->rests.n - i) / 64);
         if (rest == NONE) {
-            work_charge(r->b->w, r->rests.n / 16);
             draft_rule left = {.kind = RULE_REPEAT, .repeated = rule.repeated, .min = min, .max = max};
             rest = new_rule(r, &left);
             vec_push(r->mem, &r->rests, (rest_of){rule.repeated, min, max, rest});

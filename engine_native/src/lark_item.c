@@ -164,6 +164,7 @@ void lark_directive(lark_reader *r, lark_scope *s) {
     } else if (lark_is_word(&t, "%ignore")) {
         lark_next(r);
         lark_node *node = lark_expansions(r);
+        if (node->kind == LARK_SEQUENCE && node->n == 0) expected(r, "a terminal, a string or a pattern");
         vec_push(&r->b->w->mem, &s->ignored, node);
     } else if (lark_is_word(&t, "%grammar_options") || lark_is_word(&t, "%llguidance")) {
         read_options(r, s, t.at);

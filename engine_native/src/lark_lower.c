@@ -212,7 +212,7 @@ expr *lark_lower_scope(lark_lowering *l, lark_scope *s) {
 
 /* Does the text begin like a list of grammars in JSON?  No Lark grammar does. */
 static bool is_list(const source *text) {
-    size_t at = 0;
+    size_t at = source_begin(text);
     while (at < text->n && (text->text[at] == ' ' || text->text[at] == '\t' || text->text[at] == '\n' || text->text[at] == '\r')) at++;
     return at < text->n && text->text[at] == '{';
 }

@@ -390,6 +390,7 @@ static void read_definition(lark_reader *r, lark_scope *s) {
     if (lark_is(r, '.')) read_priority(r, &d);
     if (r->token.kind == TOKEN_COLONS) {
         lark_next(r);
+        if (lark_is(r, '=')) lark_bad(r, r->token.at - 2, STE_ERR_SYNTAX, "expected ':' after the name: \"::=\" is EBNF");
         if (!lark_is_word(&r->token, "_")) expected(r, "'_' after \"::\" of a definition");
         if (d.terminal || d.n_parameters > 0) lark_bad(r, name.at, STE_ERR_SYNTAX, "only plain rules can have a \"::_\"");
         d.parametric = true;
@@ -428,6 +429,7 @@ lark_scope *lark_parse(lark_reader *r, bool nested, const char *start) {
 }
 
 lark_scope *lark_read(lark_reader *r, const char *start) {
+    r->at = source_begin(&r->source);
     lark_next(r);
     lark_scope *s = lark_parse(r, false, start);
     lark_check(r, s);

@@ -389,3 +389,33 @@ def test_end_of_text_is_allowed_where_the_grammar_ends() -> None:
     assert not matcher.accept_token(STOP)
     assert matcher.accept_bytes(b"ab")
     assert matcher.accept_token(STOP)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "fragment"),
+    [
+        ('root ::= "a"', 1, 6, '"::=" is EBNF'),
+        ('start: "a"\n%ignore\n', 2, 8, "expected a terminal"),
+        ('start: %json {"a": }', 1, 14, "%json: JSON: expected a value"),
+        ("start: /a/\n%grammar_options {", 2, 18, "%grammar_options: JSON: expected"),
+        ("start: %lark", 1, 13, "expected '{'"),
+        ("start: x::", 1, 11, "expected a number"),
+        ("start[: /a/", 1, 7, "attribute"),
+        ("%declare x", 1, 10, "name of a terminal"),
+        ("start: " + "(" * 300, 1, 264, "nested too deep"),
+        ("start: " + "~" * 300 + "/a/", 1, 264, "nested too deep"),
+    ],
+)
+def test_what_strangers_write_is_answered_with_its_place(text: str, line: int, column: int, fragment: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        compiler().compile_lark(text)
+
+    message, _, caret = caught.value.message.split("\n")
+    assert message.startswith(f"line {line}, column {column}: ")
+    assert fragment in message
+    assert caret.endswith("^")
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert accepts(Matcher(compiler().compile_lark('\ufeffstart: "a"')), "a")
+    assert accepts(Matcher(compiler().compile_ebnf('\ufeffroot ::= "a"')), "a")

@@ -188,3 +188,57 @@ def _can_end(grammar: Grammar, prefix: str) -> bool:
         following = [word + letter for word in level for letter in ALPHABET]
         level = [word for word in following if Matcher(grammar).accept_bytes(word.encode())][:8]
     return False
+
+
+MOST = 5
+"""Terminals in a sentence: of terminals that match something, a word of so many letters cannot have more."""
+
+Sentence = tuple[int, ...]
+Rules = list[list[list[int]]]
+"""Alternatives of each rule: numbers of rules from 0 on, and -1 - i for terminal i."""
+
+
+def _sentences(rules: Rules) -> set[Sentence]:
+    """All sequences of at most MOST terminals that rule 0 gives."""
+    known: list[set[Sentence]] = [set() for _ in rules]
+    changed = True
+    while changed:
+        changed = False
+        for number, alternatives in enumerate(rules):
+            for parts in alternatives:
+                made: set[Sentence] = {()}
+                for part in parts:
+                    choices = {(-1 - part,)} if part < 0 else known[part]
+                    made = {a + b for a in made for b in choices if len(a) + len(b) <= MOST}
+                changed = changed or not made <= known[number]
+                known[number] |= made
+    return known[0]
+
+
+def _solid(rng: random.Random) -> str:
+    """A pattern that matches no empty text."""
+    body = rng.choice(["a", "b", "[ab]", "ab?", "a|bb", "b(?=a)a?"])
+    return rng.choice(["(?:{0})", "(?:{0})(?={1})", "(?:{0})(?!{1})"]).format(
+        body, rng.choice(["a", "b", "ab", ".b", "bb|a"])
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_recursive_grammar_is_the_patterns_of_its_sentences(seed: int) -> None:
+    rng = random.Random(seed)
+    terminals = [_solid(rng) for _ in range(3)]
+    rules: Rules = [
+        [[rng.choice((0, 1, 2, -1, -2, -3)) for _ in range(rng.randint(0, 3))] for _ in range(rng.randint(1, 3))]
+        + [[-1 - rng.randrange(3)]]
+        for _ in range(3)
+    ]
+    names = {number: f"r{number}" for number in range(3)} | {-1 - number: f"T{number}" for number in range(3)}
+    lines = [f"r{n}: " + " | ".join(" ".join(names[p] for p in parts) for parts in alt) for n, alt in enumerate(rules)]
+    text = "\n".join(["start: r0", *lines, *(f"T{i}: /{pattern}/" for i, pattern in enumerate(terminals))])
+    patterns = {re.compile("".join(terminals[t] for t in sentence)) for sentence in _sentences(rules)}
+    words = [word for word in WORDS if len(word) <= MOST and any(p.fullmatch(word) for p in patterns)]
+    if not words:
+        return  # it may still have longer ones
+    grammar = compiler().compile_lark(text)
+
+    assert [word for word in WORDS if len(word) <= MOST and accepts(Matcher(grammar), word)] == words, text
