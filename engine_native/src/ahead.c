@@ -8,6 +8,7 @@
 #include "ahead.h"
 
 #include "fsm_product.h"
+#include "source.h"
 
 #define NONE UINT32_MAX
 #define MARKED (UINT32_MAX - 1) /* in place of the symbols of a link: it consumes nothing */
@@ -71,18 +72,18 @@ static bool same(const fsm *a, const fsm *b) {
            memcmp(a->edges.at, b->edges.at, a->edges.n * sizeof *a->edges.at) == 0;
 }
 
-uint32_t ahead_symbol(builder *b, const fsm *condition) {
+uint32_t ahead_symbol(builder *b, ahead_condition c) {
     for (uint32_t i = 0; i < b->conditions.n; i++)
-        if (same(b->conditions.at[i], condition)) return SYM_AHEAD + i;
-    work_charge(b->w, fsm_size(condition));
-    vec_push(&b->w->mem, &b->conditions, condition);
+        if (same(b->conditions.at[i].automaton, c.automaton)) return SYM_AHEAD + i;
+    work_charge(b->w, fsm_size(c.automaton));
+    vec_push(&b->w->mem, &b->conditions, c);
     return SYM_AHEAD + b->conditions.n - 1;
 }
 
 static const fsm *condition_of(const resolver *r, uint32_t number, uint32_t *state) {
     uint32_t i = r->condition_of.at[number];
     *state = number - r->base[i];
-    return r->b->conditions.at[i];
+    return r->b->conditions.at[i].automaton;
 }
 
 /* Nothing is left of it: whatever comes is fine. */
@@ -144,7 +145,7 @@ static uint32_t demand_with(resolver *r, uint32_t before, uint32_t i) {
     const demand *d = &r->demands.at[before];
     uint32_t *at = arena_alloc(r->mem, (size_t)d->n + 1, sizeof *at);
     memcpy(at, d->at, d->n * sizeof *at);
-    return intern_demand(r, at, add_state(r, at, d->n, r->base[i] + r->b->conditions.at[i]->start));
+    return intern_demand(r, at, add_state(r, at, d->n, r->base[i] + r->b->conditions.at[i].automaton->start));
 }
 
 /* What is demanded after a byte of lo..*hi, which becomes less if not all of them lead to the same; NONE: nothing can follow. */
@@ -248,8 +249,11 @@ static const fsm *unrolled(resolver *r, uint32_t number) {
     return f;
 }
 
-STE_NORETURN static void refuse(const resolver *r, const char *what) {
-    escape(&r->b->w->out, STE_ERR_UNSUPPORTED, 0, "a pattern looks at what follows it, and %s there, which is not supported", what);
+/* Told where the pattern stands that wants something there, or the first one that does. */
+STE_NORETURN static void refuse(const resolver *r, uint32_t before, const char *what) {
+    const demand *d = &r->demands.at[before];
+    const ahead_condition *c = &r->b->conditions.at[d->n == 0 ? 0 : r->condition_of.at[d->at[0]]];
+    source_escape(c->around, c->at, STE_ERR_UNSUPPORTED, "this pattern looks at what follows it, and %s there, which is not supported", what);
 }
 
 static uint32_t intern_place(resolver *r, place p);
@@ -270,9 +274,9 @@ static uint32_t variant_of(resolver *r, uint32_t rule, uint32_t before) {
         if (v->rule == rule && v->before == before) return r->variant_table.at[slot] - 1;
     }
     const draft_rule *d = &r->b->rules.at[rule];
-    if (d->kind == RULE_NAMED) refuse(r, "a JSON schema begins");
-    if (d->kind == RULE_DISTINCT) refuse(r, "an array of unique items begins");
-    if (meter_counts(&d->meter)) refuse(r, "a text of limited length stands");
+    if (d->kind == RULE_NAMED) refuse(r, before, "a JSON schema begins");
+    if (d->kind == RULE_DISTINCT) refuse(r, before, "an array of unique items begins");
+    if (meter_counts(&d->meter)) refuse(r, before, "a text of limited length stands");
     work_charge(r->b->w, 1);
     variant made = {.rule = rule, .before = before, .automaton = d->automaton};
     if (d->kind == RULE_REPEAT) made.automaton = unrolled(r, rule);
@@ -430,7 +434,7 @@ void ahead_resolve(builder *b) {
     r.base = arena_alloc(r.mem, b->conditions.n, sizeof *r.base);
     for (uint32_t i = 0; i < b->conditions.n; i++) {
         r.base[i] = r.condition_of.n;
-        for (uint32_t s = 0; s < fsm_size(b->conditions.at[i]); s++) vec_push(r.mem, &r.condition_of, i);
+        for (uint32_t s = 0; s < fsm_size(b->conditions.at[i].automaton); s++) vec_push(r.mem, &r.condition_of, i);
     }
     intern_demand(&r, NULL, 0);
     uint32_t top = variant_of(&r, b->root, 0);

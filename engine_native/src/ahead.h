@@ -21,9 +21,9 @@
 
 #include "expr.h"
 
-/* The symbol of a condition: an automaton over bytes, deterministic and reduced, whose states that accept whatever
- * comes loop on all bytes. */
-uint32_t ahead_symbol(builder *b, const fsm *condition);
+/* The symbol of a condition.  Its automaton is over bytes, deterministic and reduced; states that accept whatever comes
+ * loop on all bytes. */
+uint32_t ahead_symbol(builder *b, ahead_condition c);
 /* All rules have their automata; afterwards none has such a symbol, and the root is the rule to take. */
 void ahead_resolve(builder *b);
 

@@ -74,7 +74,7 @@ expr *regex_expr(builder *b, const char *text, size_t n, const json *place) {
 expr *regex_part_expr(builder *b, const regex_part *p) {
     regex_node *e = regex_parse_part(b, p, true);
     if (!e->asserts || regex_looks_outside(b->w, e) == 0) return whole_match(b, e);
-    fsm *f = regex_text_before(b, e);
+    fsm *f = regex_text_before(b, e, p);
     return f == NULL ? expr_never(b) : expr_fsm(b, f);
 }
 

@@ -762,7 +762,8 @@ static fsm *condition_of(text *t, owed o) {
     return fsm_reduce(fsm_determinise_fully(bytes));
 }
 
-fsm *regex_text_before(builder *b, regex_node *node) {
+fsm *regex_text_before(builder *b, regex_node *node, const regex_part *part) {
+    const source *around = arena_copy(&b->w->mem, part->around, sizeof *around);
     text t = text_of(b, node);
     begin(&t, 1); /* state 0 is the end */
     t.out->final.at[0] = 1;
@@ -778,8 +779,8 @@ fsm *regex_text_before(builder *b, regex_node *node) {
             symbol[i] = 1;
             continue;
         }
-        fsm *condition = condition_of(&t, t.owed.at[i]);
-        if (condition != NULL) symbol[i] = ahead_symbol(b, condition);
+        fsm *f = condition_of(&t, t.owed.at[i]);
+        if (f != NULL) symbol[i] = ahead_symbol(b, (ahead_condition){f, around, part->at});
     }
     for (uint32_t s = 1; s < fsm_size(made); s++) {
         fsm_state(classes);

@@ -102,6 +102,6 @@ fsm *regex_lazy_before(builder *b, regex_node *node, fsm *rest);
 fsm *regex_text(builder *b, regex_node *node, bool fully);
 /* An automaton over bytes for the matches of a node that may look at what follows: conditions (ahead.h) stand at its
  * ends.  Deterministic; NULL if there are no matches.  Without ^ $ \A \z. */
-fsm *regex_text_before(builder *b, regex_node *node);
+fsm *regex_text_before(builder *b, regex_node *node, const regex_part *part);
 
 #endif

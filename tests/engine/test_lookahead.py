@@ -104,8 +104,9 @@ def test_captures_stay() -> None:
     ],
 )
 def test_where_it_cannot_be_exact_it_is_refused(text: str, fragment: str) -> None:
-    with pytest.raises(UnsupportedSchemaError, match=fragment):
+    with pytest.raises(UnsupportedSchemaError, match=fragment) as caught:
         compiler().compile_lark(text)
+    assert re.match("line [23], column [0-9]+: ", caught.value.message)
 
 
 def test_what_can_never_follow_is_an_empty_grammar() -> None:

@@ -146,6 +146,12 @@ def test_long_chains_of_names_reach_a_limit(first: bool) -> None:
         small.compile_lark("start: /b/", grammars=chain)
 
 
+def test_grammars_by_name_are_bounded_like_texts() -> None:
+    small = Compiler(byte_vocabulary(), limits=Limits(input_bytes=100))
+    with pytest.raises(LimitError, match="grammars by name"):
+        small.compile_lark("start: @a", grammars={"a": "start: /a/" + " " * 100})
+
+
 def test_another_rule_or_terminal_to_start_with() -> None:
     text = "word: LETTER+\nLETTER: /[a-z]/"
 
