@@ -378,6 +378,45 @@ static void read_priority(lark_reader *r, const lark_definition *d) {
     builder_note(r->b, "%.*s: its priority is ignored, any reading of a text is accepted", d->n < 60 ? (int)d->n : 60, d->name);
 }
 
+/* At %override or %extend: the definition of the name that follows, to be changed. */
+static lark_definition *read_changed(lark_reader *r, const lark_scope *s) {
+    lark_next(r);
+    while (lark_is(r, '?') || lark_is(r, '!')) lark_next(r);
+    if (r->token.kind != TOKEN_RULE && r->token.kind != TOKEN_TERMINAL) expected(r, "the name of a rule or a terminal");
+    lark_definition *d = lark_find(s, r->token.text, r->token.n);
+    int shown = r->token.n < 80 ? (int)r->token.n : 80;
+    if (d == NULL) lark_bad(r, r->token.at, STE_ERR_SYNTAX, "%.*s is not defined so far", shown, r->token.text);
+    if (d->n_parameters > 0 || d->parametric)
+        lark_bad(r, r->token.at, STE_ERR_UNSUPPORTED, "%.*s has parameters: changing it is not supported", shown, r->token.text);
+    lark_next(r);
+    if (!lark_is(r, ':') && !lark_is(r, '.')) expected(r, "':' after the name");
+    return d;
+}
+
+static void read_override(lark_reader *r, const lark_scope *s) {
+    lark_definition *d = read_changed(r, s);
+    if (lark_is(r, '.')) read_priority(r, d);
+    lark_expect(r, ':', "after the name");
+    d->body = lark_expansions(r);
+    d->declared = false;
+}
+
+/* What was said so far and one alternative more, side by side: depth must not grow. */
+static void read_extend(lark_reader *r, const lark_scope *s) {
+    lark_definition *d = read_changed(r, s);
+    if (lark_is(r, '.')) read_priority(r, d);
+    size_t at = r->token.at;
+    lark_expect(r, ':', "after the name");
+    lark_node *more = lark_expansions(r);
+    if (d->declared) return;
+    uint32_t n = d->body->kind == LARK_CHOICE ? d->body->n : 1;
+    work_charge(r->b->w, 1 + n / 64);
+    lark_node **parts = arena_alloc(&r->b->w->mem, (size_t)n + 1, sizeof *parts);
+    memcpy(parts, d->body->kind == LARK_CHOICE ? d->body->u.parts : &d->body, n * sizeof *parts);
+    parts[n] = more;
+    d->body = lark_list(r, LARK_CHOICE, at, parts, n + 1);
+}
+
 static void read_definition(lark_reader *r, lark_scope *s) {
     while (lark_is(r, '?') || lark_is(r, '!')) lark_next(r);
     if (r->token.kind != TOKEN_RULE && r->token.kind != TOKEN_TERMINAL) expected(r, "a rule, a terminal or a directive");
@@ -417,7 +456,11 @@ lark_scope *lark_parse(lark_reader *r, bool nested, const char *start) {
             continue;
         }
         if (nested ? lark_is(r, '}') : r->token.kind == TOKEN_END) break;
-        if (r->token.kind == TOKEN_DIRECTIVE)
+        if (r->token.kind == TOKEN_DIRECTIVE && lark_is_word(&r->token, "%override"))
+            read_override(r, s);
+        else if (r->token.kind == TOKEN_DIRECTIVE && lark_is_word(&r->token, "%extend"))
+            read_extend(r, s);
+        else if (r->token.kind == TOKEN_DIRECTIVE)
             lark_directive(r, s);
         else
             read_definition(r, s);

@@ -416,6 +416,46 @@ def test_what_strangers_write_is_answered_with_its_place(text: str, line: int, c
     assert caret.endswith("^")
 
 
+def test_many_extensions_nest_nothing() -> None:
+    grammar = compiler().compile_lark('start: "a"\n' + "".join(f'%extend start: "{i:04d}"\n' for i in range(5000)))
+
+    assert accepts(Matcher(grammar), "4999")
+    assert not accepts(Matcher(grammar), "5000")
+
+
 def test_a_byte_order_mark_is_skipped() -> None:
     assert accepts(Matcher(compiler().compile_lark('\ufeffstart: "a"')), "a")
     assert accepts(Matcher(compiler().compile_ebnf('\ufeffroot ::= "a"')), "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("%import common.INT\n%override INT: /[0-3]+/\nstart: INT", ("12",), ("4",)),
+        ("%import common.INT\n%extend INT: /[a-f]/ | /z/\nstart: INT", ("12", "f", "z"), ("ff", "1f")),
+        ('start: x\nx: "a" | "b"\n%extend x: "c" x', ("a", "cb", "cca"), ("c", "ab")),
+        ('start: x\n?x: "a"\n%override ?x: "b"\n%extend x: "c"', ("b", "c"), ("a",)),
+        ("%declare T\nstart: T\n%override T.2: /t/", ("t",), ("",)),
+        ('x: "a"\nstart: %lark { start: x\nx: "b"\n%extend x: "c" } x', ("ba", "ca"), ("aa", "bb")),
+    ],
+)
+def test_definitions_are_changed(text: str, accepted: tuple[str, ...], refused: tuple[str, ...]) -> None:
+    _check(text, accepted, refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "fragment"),
+    [
+        ('start: "a"\n%extend x: "b"', 2, 9, "not defined so far"),
+        ('start: "a"\n%override 3', 2, 11, "name of a rule"),
+        ('start: "a"\n%override start', 2, 16, "':' after the name"),
+        ('start: x{"a"}\nx{p}: p\n%extend x: "b"', 3, 9, "has parameters"),
+        ("%declare T\nstart: T\n%extend T: /t/", 2, 8, "declared only"),
+    ],
+)
+def test_a_change_of_what_cannot_be_changed_is_refused(text: str, line: int, column: int, fragment: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        compiler().compile_lark(text)
+
+    assert caught.value.message.startswith(f"line {line}, column {column}: ")
+    assert fragment in caught.value.message
