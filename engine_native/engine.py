@@ -283,6 +283,7 @@ class Compiler:
         separators: tuple[str, str] | None = None,
         root: str | None = None,
         documents: Mapping[str, Any] | None = None,
+        grammars: Mapping[str, Any] | None = None,
     ) -> Grammar:
         if whitespace not in _WHITESPACE:
             raise ValueError(f"whitespace must be one of {sorted(_WHITESPACE)}, not {whitespace!r}")
@@ -298,6 +299,8 @@ class Compiler:
         options.root = root_chars
         documents_chars = ffi.new("char[]", _json_text(dict(documents))) if documents else ffi.NULL
         options.documents = documents_chars
+        grammars_chars = ffi.new("char[]", _json_text(dict(grammars))) if grammars else ffi.NULL
+        options.grammars = grammars_chars
         out, err = ffi.new("ste_grammar **"), ffi.new("ste_error *")
         code = lib.ste_compile(self._ptr, kind, data, len(data), options, out, err)
         if code:
@@ -357,9 +360,22 @@ class Compiler:
         """Texts of the rule ``root`` of an EBNF (GBNF) grammar."""
         return self._compile(lib.STE_KIND_EBNF, _utf8(text), root=root)
 
-    def compile_lark(self, text: str) -> Grammar:
-        """Texts of the rule ``start`` of a Lark grammar."""
-        return self._compile(lib.STE_KIND_LARK, _utf8(text))
+    def compile_lark(
+        self,
+        text: str,
+        start: str | None = None,
+        *,
+        grammars: Mapping[str, str | dict[str, Any] | bool] | None = None,
+    ) -> Grammar:
+        """Texts of a rule or terminal of a Lark grammar.
+
+        Args:
+            text: Lark; or llguidance's list of grammars as JSON text,
+                ``{"grammars": [{"name": ..., "lark_grammar": ...}, ...]}``, the first of which counts.
+            start: Whose texts; default ``"start"``.
+            grammars: What ``@name`` means: Lark texts, with a rule ``start``, and JSON schemas.
+        """
+        return self._compile(lib.STE_KIND_LARK, _utf8(text), root=start, grammars=grammars)
 
     def compile_choice(self, choices: Sequence[str]) -> Grammar:
         """One of the strings, exactly."""

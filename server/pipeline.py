@@ -281,15 +281,25 @@ def _response(request: ChatRequest, checked: _CheckedCompile) -> dict[str, Any] 
     return None
 
 
+def _compact(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema for JSON without white space, unless it says itself how that is written."""
+    written = schema.get("x-guidance", {})
+    if not isinstance(written, dict):
+        return schema  # the engine names the mistake
+    return {**schema, "x-guidance": {"whitespace_flexible": False, **written}}
+
+
 def _constrained(wanted: Constraint, checked: _CheckedCompile) -> dict[str, Any]:
     """The same for vLLM's fields. Each is compiled by its own front end first, which shows line and caret."""
     where = Place(wanted.param)
     match wanted.kind:
         case "json":
-            checked.schema(wanted.value, where)
-            return {"type": "json_schema", "json_schema": wanted.value}
+            schema = _compact(wanted.value) if wanted.compact else wanted.value
+            checked.schema(schema, where)
+            return {"type": "json_schema", "json_schema": schema}
         case "json_object":
-            return {"type": "json_schema", "json_schema": {"type": "object"}}
+            anything = {"type": "object"}
+            return {"type": "json_schema", "json_schema": _compact(anything) if wanted.compact else anything}
         case "regex":
             checked.regex(wanted.value, where)
             return {"type": "regex", "pattern": wanted.value or "(?:)"}  # the tag's pattern cannot be empty
@@ -297,8 +307,8 @@ def _constrained(wanted: Constraint, checked: _CheckedCompile) -> dict[str, Any]
             checked.choice(wanted.value, where)
             return {"type": "or", "elements": [{"type": "const_string", "value": text} for text in wanted.value]}
         case "grammar":
-            # As vLLM tells them apart: EBNF defines rules with "::=", Lark with ":".
-            lark = "::=" not in wanted.value
+            # As vLLM tells them apart: EBNF defines rules with "::=", Lark with ":". A list of grammars is JSON.
+            lark = "::=" not in wanted.value or wanted.value.lstrip().startswith("{")
             checked.grammar(wanted.value, lark=lark, where=where)
             return {"type": "grammar", "syntax": "lark" if lark else "ebnf", "grammar": wanted.value}
         case "structural_tag":

@@ -103,10 +103,11 @@ typedef struct ste_limits {
 
 typedef struct ste_options {
     int whitespace;          /* between JSON tokens */
-    const char *root;        /* start rule of EBNF text; NULL is "root" */
+    const char *root;        /* start rule of EBNF or Lark text; NULL is "root", "start" */
     int property_order;      /* of JSON objects */
     uint8_t spaces[4];       /* EXACT: before and after a comma, before and after a colon; at most 15 each */
     const char *documents;   /* JSON SCHEMA: a JSON object, by URI the schemas that references may lead to; NULL: none */
+    const char *grammars;    /* LARK: a JSON object, by name what @name means: Lark texts and JSON schemas; NULL: none */
 } ste_options;
 
 typedef struct ste_stats {

@@ -200,7 +200,7 @@ static void apply_options(ebnf_reader *r, const optional_rule *o) {
 }
 
 expr *ebnf_expr(builder *b, const source *text, const char *root) {
-    ebnf_reader r = {.b = b, .source = *text, .s = (const uint8_t *)text->text, .n = text->n};
+    ebnf_reader r = {.b = b, .source = *text, .s = (const uint8_t *)text->text, .n = text->n, .at = source_begin(text)};
     for (;;) {
         ebnf_skip(&r);
         if (r.at >= r.n) break;

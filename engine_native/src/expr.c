@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "ahead.h"
 #include "direct.h"
 #include "json.h"
 #include "utf8.h"
@@ -599,6 +600,7 @@ void builder_finish(builder *b, int code) {
         rule->automaton = expr_automaton(b, rule->body);
         rule->never = rule->automaton->edges.n == 0 && rule->automaton->final.at[rule->automaton->start] == 0;
     }
+    ahead_resolve(b);
     references r = {0};
     references_init(b, &r);
     settle(b, &r, false);

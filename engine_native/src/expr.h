@@ -136,6 +136,13 @@ typedef struct text_rule {
     int whitespace;
 } text_rule;
 
+/* What must follow a place of a rule (ahead.h), and the pattern that wants it: errors name it. */
+typedef struct ahead_condition {
+    const fsm *automaton;
+    const struct source *around;
+    size_t at;
+} ahead_condition;
+
 typedef struct builder {
     work *w;
     const ste_vocab *vocab;
@@ -144,7 +151,10 @@ typedef struct builder {
     VEC(text_rule) texts;
     VEC(draft_rule) rules;
     VEC(const char *) notes;
+    VEC(ahead_condition) conditions; /* ahead.h */
     fsm *fixed_strings; /* json_text.c: made once */
+    uint32_t escapes;   /* json_text.h: of JSON strings; 0: all */
+    bool looks;         /* some pattern of a grammar may look at what follows it (ahead.h) */
     uint32_t root;
 } builder;
 

@@ -12,7 +12,8 @@ void schema_front(builder *b, const char *text, size_t n, int whitespace, const 
 void tag_front(builder *b, const char *text, size_t n, int whitespace);
 void regex_front(builder *b, const char *text, size_t n);
 void ebnf_front(builder *b, const char *text, size_t n, const char *root);
-void lark_front(builder *b, const char *text, size_t n);
+/* start: NULL is "start"; grammars: NULL, or the JSON text of an object of grammars by name. */
+void lark_front(builder *b, const char *text, size_t n, const char *start, const char *grammars);
 void choice_front(builder *b, const char *text, size_t n);
 
 /* For the structural tag: a schema that stands inside another JSON text, and a regular expression. */
@@ -24,12 +25,14 @@ bool schema_plain(const json *schema);
 expr *regex_expr(builder *b, const char *text, size_t n, const json *place);
 /* Grammars as parts of other texts: what the start rule of s matches.  Rules of s are new rules of b. */
 expr *ebnf_expr(builder *b, const source *s, const char *root);
-expr *lark_expr(builder *b, const source *s);
+expr *lark_expr(builder *b, const source *s, const char *start, const json *grammars);
 
 /* Texts in which a pattern matches: deterministic, trimmed and minimised, over code points (0 .. UTF8_MAX without the
  * surrogates); NULL if there are none.  search: a part of the text matches; else the whole text.
  * Escapes with an offset into the pattern. */
 fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search);
+/* The same of a pattern that is a JSON string, for whole matches; errors name the string. */
+fsm *regex_text_at(builder *b, const json *pattern);
 
 /* A regular expression that is one part of a grammar.  It is read as docs/REGEX.md says, but i is about ASCII letters,
  * the dot matches all but "\n", and what looks past its own text is refused. */

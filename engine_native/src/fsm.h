@@ -8,6 +8,7 @@
  *   SYM_TOKEN + token id         one token as a unit
  *   SYM_ONCE  + i                nothing, but only once in a match of the rule (i < MAX_ONCE)
  *   SYM_REQUIRED                 nothing, but only after the required ones of these
+ *   SYM_AHEAD + i                nothing, but only before what condition i says (ahead.h)
  *
  * An fsm is first nondeterministic: states, range edges, empty edges.
  * fsm_determinise makes an equivalent one without empty edges; when the subset
@@ -25,14 +26,16 @@
 #define SYM_TOKEN UINT32_C(0x40000000)
 #define SYM_ONCE UINT32_C(0x60000000)
 #define SYM_REQUIRED (SYM_ONCE + 0x10000)
+#define SYM_AHEAD (SYM_ONCE + 0x20000)
 #define MAX_ONCE 4096
 #define FEW_ONCES 64 /* of a rule whose items have them in their registers */
 
 static inline bool sym_is_rule(uint32_t s) { return s >= SYM_RULE && s < SYM_TOKEN; }
 static inline bool sym_is_token(uint32_t s) { return s >= SYM_TOKEN && s < SYM_ONCE; }
-static inline bool sym_is_once(uint32_t s) { return s >= SYM_ONCE; }
+static inline bool sym_is_once(uint32_t s) { return s >= SYM_ONCE && s < SYM_AHEAD; }
+static inline bool sym_is_ahead(uint32_t s) { return s >= SYM_AHEAD; }
 /* Ranges of these symbols may be put together. */
-static inline bool sym_has_ranges(uint32_t s) { return !sym_is_rule(s) && !sym_is_once(s); }
+static inline bool sym_has_ranges(uint32_t s) { return !sym_is_rule(s) && s < SYM_ONCE; }
 
 /* What a compile may use. */
 typedef struct work {

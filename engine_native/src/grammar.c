@@ -55,8 +55,8 @@ struct text_entry {
     text_entry *chain, *newer, *older;
     ste_grammar *grammar;
     int kind, whitespace;
-    size_t length, more_length;
-    char bytes[]; /* text, then what beside_text says */
+    size_t length, more_length, last_length;
+    char bytes[]; /* text, then what beside_text says, then the grammars by name */
 };
 
 struct ste_compiler {
@@ -70,7 +70,7 @@ struct ste_compiler {
     _Atomic uint64_t hits, misses, nanoseconds;
 };
 
-static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->more_length; }
+static size_t entry_size(const text_entry *e) { return sizeof *e + e->length + e->more_length + e->last_length; }
 
 static void list_remove(ste_compiler *c, text_entry *e) {
     *(e->newer != NULL ? &e->newer->older : &c->newest) = e->older;
@@ -216,7 +216,7 @@ static bool run(job *j) {
         ebnf_front(&j->b, j->text, j->length, j->options.root == NULL ? "root" : j->options.root);
         break;
     case STE_KIND_LARK:
-        lark_front(&j->b, j->text, j->length);
+        lark_front(&j->b, j->text, j->length, j->options.root, j->options.grammars);
         break;
     default:
         choice_front(&j->b, j->text, j->length);
@@ -290,38 +290,48 @@ static ste_grammar *grammar_new(job *j) {
     return g;
 }
 
-/* The other text that the grammar depends on, or NULL. */
-static const char *beside_text(const job *j) { return j->kind == STE_KIND_JSON_SCHEMA ? j->options.documents : j->options.root; }
+/* Other texts that the grammar depends on; empty where there are none. */
+static const char *beside_text(const job *j) {
+    const char *text = j->kind == STE_KIND_JSON_SCHEMA ? j->options.documents : j->options.root;
+    return text == NULL ? "" : text;
+}
+
+static const char *named_grammars(const job *j) {
+    return j->kind != STE_KIND_LARK || j->options.grammars == NULL ? "" : j->options.grammars;
+}
 
 static text_entry *find(ste_compiler *c, const job *j, uint64_t hash) {
-    const char *more = beside_text(j);
-    size_t more_length = more == NULL ? 0 : strlen(more);
+    const char *more = beside_text(j), *last = named_grammars(j);
+    size_t more_length = strlen(more), last_length = strlen(last);
     text_entry *e = table_first(&c->texts, hash);
     for (; e != NULL; e = e->chain)
         if (e->hash == hash && e->kind == j->kind && e->whitespace == j->options.whitespace && e->length == j->length &&
-            e->more_length == more_length && memcmp(e->bytes, j->text, j->length) == 0 &&
-            (more_length == 0 || memcmp(e->bytes + e->length, more, more_length) == 0))
+            e->more_length == more_length && e->last_length == last_length && memcmp(e->bytes, j->text, j->length) == 0 &&
+            memcmp(e->bytes + e->length, more, more_length) == 0 &&
+            memcmp(e->bytes + e->length + more_length, last, last_length) == 0)
             return e;
     return NULL;
 }
 
 /* Remembering is best effort: without memory the grammar is simply compiled again next time. */
 static void remember(ste_compiler *c, const job *j, uint64_t hash, ste_grammar *g) {
-    const char *more = beside_text(j);
-    size_t more_length = more == NULL ? 0 : strlen(more);
-    text_entry *e = store_alloc(c->store, sizeof *e + j->length + more_length);
+    const char *more = beside_text(j), *last = named_grammars(j);
+    size_t more_length = strlen(more), last_length = strlen(last);
+    text_entry *e = store_alloc(c->store, sizeof *e + j->length + more_length + last_length);
     if (e == NULL) return;
     e->hash = hash;
     e->kind = j->kind;
     e->whitespace = j->options.whitespace;
     e->length = j->length;
     e->more_length = more_length;
+    e->last_length = last_length;
     memcpy(e->bytes, j->text, j->length);
-    if (more_length != 0) memcpy(e->bytes + j->length, more, more_length);
+    memcpy(e->bytes + j->length, more, more_length);
+    memcpy(e->bytes + j->length + more_length, last, last_length);
     pthread_mutex_lock(&c->lock);
     if (find(c, j, hash) != NULL || !table_reserve(c->store, &c->texts)) {
         pthread_mutex_unlock(&c->lock);
-        store_free(c->store, e, sizeof *e + j->length + more_length);
+        store_free(c->store, e, entry_size(e));
         return;
     }
     e->grammar = grammar_retain(g);
@@ -352,6 +362,8 @@ int ste_compile(ste_compiler *c, int kind, const char *text, size_t length, cons
     if (length > c->limits.input_bytes)
         return fail(err, STE_ERR_LIMIT, 0, "text of %llu bytes is longer than the limit of %llu",
                     (unsigned long long)length, (unsigned long long)c->limits.input_bytes);
+    if (kind == STE_KIND_LARK && options != NULL && options->grammars != NULL && strlen(options->grammars) > c->limits.input_bytes)
+        return fail(err, STE_ERR_LIMIT, 0, "the grammars by name are longer than the limit of %llu", (unsigned long long)c->limits.input_bytes);
     store *s = c->store;
     double begin = monotonic_seconds();
     job j = {.compiler = c, .kind = kind, .text = text, .length = length, .names = names_of(s)};

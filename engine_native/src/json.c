@@ -289,6 +289,23 @@ const json *json_parse_around(work *w, const char *text, size_t n, const char *c
     return out;
 }
 
+const json *json_parse_inside(work *w, const json *text) {
+    jmp_buf outer;
+    memcpy(&outer, &w->out.env, sizeof outer);
+    if (setjmp(w->out.env) != 0) {
+        memcpy(&w->out.env, &outer, sizeof outer);
+        json_pointer(text, w->out.error.path, sizeof w->out.error.path);
+        longjmp(w->out.env, 1);
+    }
+    json *inner = (json *)(uintptr_t)json_parse(w, text->u.text, text->n);
+    memcpy(&w->out.env, &outer, sizeof outer);
+    inner->parent = text->parent;
+    inner->key = text->key;
+    inner->key_n = text->key_n;
+    inner->index = text->index;
+    return inner;
+}
+
 void json_pointer(const json *at, char *out, size_t size) {
     uint32_t depth = 0;
     const json *path[512];

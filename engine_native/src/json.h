@@ -39,6 +39,9 @@ struct json {
 };
 
 const json *json_parse(work *w, const char *text, size_t n);
+/* The JSON that a string holds: places in it are told as if it stood there instead, errors of its syntax by the place
+ * of the string and the offset in it. */
+const json *json_parse_inside(work *w, const json *text);
 /* As json_parse, but objects under these keys (a list that ends with NULL) stay JSON_RAW: only their
  * brackets are matched until json_expand reads them. */
 const json *json_parse_around(work *w, const char *text, size_t n, const char *const *raw);

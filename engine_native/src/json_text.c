@@ -49,11 +49,38 @@ static void add_surrogates(fsm *f, uint32_t u, uint32_t two_left, uint32_t to) {
     add_hex_run(f, low2, 2, to);
 }
 
-static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
+uint32_t json_escape_bit(char after_backslash) {
+    static const char all[] = "\"\\/bfnrtu";
+    const char *p = after_backslash == '\0' ? NULL : strchr(all, after_backslash);
+    return p == NULL ? 0 : 4u << (p - all);
+}
+
+/* May this stand behind a backslash? */
+static bool may_escape(uint32_t escapes, char c) { return escapes == 0 || (escapes & json_escape_bit(c)) != 0; }
+
+/* From after "\u00": controls and DEL. */
+static void add_controls(fsm *f, uint32_t from, uint32_t to) {
+    uint32_t low = fsm_state(f), seven = fsm_state(f);
+    add_hex(f, from, 0, 1, low);
+    add_hex(f, low, 0, 15, to);
+    add_hex(f, from, 7, 7, seven);
+    add_hex(f, seven, 15, 15, to);
+}
+
+static void add_escapes(fsm *f, uint32_t from, uint32_t escapes, uint32_t to) {
     uint32_t escape = fsm_state(f), u = fsm_state(f), three_left = fsm_state(f);
     fsm_edge_add(f, from, '\\', '\\', escape);
-    for (const char *c = "\"\\/bfnrt"; *c != 0; c++) fsm_edge_add(f, escape, (uint8_t)*c, (uint8_t)*c, to);
+    for (const char *c = "\"\\/bfnrt"; *c != 0; c++)
+        if (may_escape(escapes, *c)) fsm_edge_add(f, escape, (uint8_t)*c, (uint8_t)*c, to);
+    if (!may_escape(escapes, 'u')) return;
     fsm_edge_add(f, escape, 'u', 'u', u);
+    if (escapes != 0 && !(escapes & ESCAPES_GENERAL)) {
+        uint32_t zero = fsm_state(f), zeros = fsm_state(f);
+        fsm_edge_add(f, u, '0', '0', zero);
+        fsm_edge_add(f, zero, '0', '0', zeros);
+        add_controls(f, zeros, to);
+        return;
+    }
     add_hex(f, u, 0, 12, three_left);
     add_hex(f, u, 14, 15, three_left);
     uint32_t two_left = fsm_state(f);
@@ -63,23 +90,21 @@ static void add_escapes(fsm *f, uint32_t from, uint32_t to) {
 }
 
 static fsm *make_character(work *w, int variant) {
-    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t end = fsm_state(f);
     f->final.at[end] = 1;
     add_raw(f, f->start, end);
-    add_escapes(f, f->start, end);
+    add_escapes(f, f->start, (uint32_t)variant, end);
     return f;
 }
 
 static fsm *make_string(work *w, int variant) {
-    (void)variant;
     fsm *f = fsm_new(w);
     uint32_t body = fsm_state(f), end = fsm_state(f);
     f->final.at[end] = 1;
     fsm_edge_add(f, f->start, '"', '"', body);
     add_raw(f, body, body);
-    add_escapes(f, body, body);
+    add_escapes(f, body, (uint32_t)variant, body);
     fsm_edge_add(f, body, '"', '"', end);
     return f;
 }
@@ -107,11 +132,14 @@ expr *json_fixed_string(builder *b, const char *s, size_t n) {
         uint32_t cp = 0, length = utf8_decode((const uint8_t *)s + i, n - i, &cp);
         assert(length != 0); /* the JSON reader lets nothing else through */
         const char *p = cp < 0x80 && cp != 0 ? strchr(short_from, (char)cp) : NULL;
-        if (p != NULL || cp < 0x20) {
+        if (p != NULL && !may_escape(b->escapes, short_to[p - short_from])) p = NULL; /* \u00xx instead */
+        bool escaped = p != NULL || cp < 0x20 || cp == '"' || cp == '\\';
+        if (escaped && p == NULL && !may_escape(b->escapes, 'u')) return expr_never(b);
+        if (escaped) {
             char escape[6] = {'\\', p != NULL ? short_to[p - short_from] : 'u', '0', '0', hex[cp >> 4 & 15], hex[cp & 15]};
             for (int k = 0; k < (p != NULL ? 2 : 6); k++) vec_push(mem, &run, escape[k]);
-        } else if (cp < 0x7F) {
-            vec_push(mem, &run, s[i]);
+        } else if (cp < 0x7F || b->escapes != 0) {
+            for (uint32_t k = 0; k < length; k++) vec_push(mem, &run, s[i + k]);
         } else {
             expr *spellings[2] = {expr_bytes(b, s + i, length), cp < 0x10000 ? unit(b, cp) : NULL};
             if (cp >= 0x10000)
@@ -179,6 +207,7 @@ static void add_units(fsm *f, uint32_t u, uint32_t lo, uint32_t hi, uint32_t to)
 typedef struct speller {
     fsm *f;
     uint32_t from, escape, u; /* after a backslash, after "\u"; 0 until made */
+    uint32_t escapes;
 } speller;
 
 static uint32_t after_backslash(speller *s) {
@@ -205,14 +234,14 @@ static void spell_escaped(speller *s, uint32_t lo, uint32_t hi, uint32_t to) {
     static const char hex[] = "0123456789abcdef";
     for (uint32_t cp = lo; cp <= hi && cp <= '\\'; cp++) {
         const char *p = cp != 0 ? strchr(short_from, (char)cp) : NULL;
-        if (p != NULL) {
+        if (p != NULL && may_escape(s->escapes, short_to[p - short_from])) {
             fsm_edge_add(s->f, after_backslash(s), (uint8_t)short_to[p - short_from], (uint8_t)short_to[p - short_from], to);
-        } else if (cp < 0x20) {
+        } else if ((p != NULL || cp < 0x20) && may_escape(s->escapes, 'u')) {
             uint32_t at = add_bytes(s->f, after_u(s), (char[]){'0', '0', hex[cp >> 4]}, 3);
             fsm_edge_add(s->f, at, (uint8_t)hex[cp & 15], (uint8_t)hex[cp & 15], to);
         }
     }
-    if (hi >= 0x7F) add_units(s->f, after_u(s), lo > 0x7F ? lo : 0x7F, hi, to);
+    if (hi >= 0x7F && s->escapes == 0) add_units(s->f, after_u(s), lo > 0x7F ? lo : 0x7F, hi, to);
 }
 
 /* Characters of several bytes. */
@@ -246,7 +275,7 @@ static uint32_t long_rule(builder *b, long_classes *known, const cp_range *range
     fsm *f = fsm_new(b->w);
     uint32_t end = fsm_state(f);
     f->final.at[end] = 1;
-    speller s = {.f = f};
+    speller s = {.f = f, .escapes = b->escapes};
     for (uint32_t i = 0; i < n; i++) (share == SHARE_LONG ? spell_long : spell_escaped)(&s, ranges[i].lo, ranges[i].hi, end);
     long_class made = {arena_copy(&b->w->mem, ranges, n * sizeof *ranges), n, rule_of(b, expr_fsm(b, f))};
     vec_push(&b->w->mem, known, made);
@@ -276,7 +305,7 @@ static fsm *spelled(builder *b, const fsm *text, sharing share) {
     for (uint32_t s = 1; s < n; s++) fsm_state(f);
     f->start = text->start;
     for (uint32_t s = 0; s < n; s++) {
-        speller at = {.f = f, .from = s};
+        speller at = {.f = f, .from = s, .escapes = b->escapes};
         f->final.at[s] = text->final.at[s];
         for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
             fsm_edge g = text->edges.at[e];
@@ -335,8 +364,23 @@ static fsm *fixed_strings_automaton(work *w) {
     return f;
 }
 
+/* The same where the escapes are listed. */
+static fsm *listed_strings_automaton(builder *b) {
+    fsm *any = fsm_new(b->w), *f = fsm_new(b->w);
+    any->final.at[any->start] = 1;
+    fsm_edge_add(any, any->start, 0, 0xD7FF, any->start);
+    fsm_edge_add(any, any->start, 0xE000, UTF8_MAX, any->start);
+    fsm_index(any);
+    uint32_t body = fsm_state(f), end = fsm_state(f), close = fsm_state(f);
+    f->final.at[close] = 1;
+    fsm_edge_add(f, f->start, '"', '"', body);
+    fsm_insert(f, spelled(b, any, SHARE_NOTHING), body, end);
+    fsm_edge_add(f, end, '"', '"', close);
+    return fsm_determinise_fully(f);
+}
+
 fsm *json_other_string_automaton(builder *b, expr *taken) {
-    if (b->fixed_strings == NULL) b->fixed_strings = fixed_strings_automaton(b->w);
+    if (b->fixed_strings == NULL) b->fixed_strings = b->escapes == 0 ? fixed_strings_automaton(b->w) : listed_strings_automaton(b);
     fsm *direct = expr_direct_others(b, b->fixed_strings, taken);
     return direct != NULL ? direct : fsm_difference(b->fixed_strings, expr_automaton(b, taken));
 }

@@ -8,16 +8,27 @@
  * `\`, short escapes where they exist, and \u00xx in lower case for other
  * control characters.  DEL and all others may be raw or \uXXXX: writers differ
  * there.  So an undeclared key can never be a declared one in disguise, and no
- * escape carries a character past a pattern. */
+ * escape carries a character past a pattern.
+ *
+ * A schema may say itself which escapes its strings may have (builder.escapes,
+ * schema_guidance.c).  Then a character of such a string has one spelling, raw
+ * but for `"`, `\`, and controls; and \uXXXX elsewhere is for controls, unless
+ * it is said to be for all. */
 #ifndef STE_JSON_TEXT_H
 #define STE_JSON_TEXT_H
 
 #include "expr.h"
 
-/* A fixed string, quotes included. */
+/* builder.escapes: 0, every escape is allowed; else LISTED, the bits of what may follow a backslash, and GENERAL if "u" is
+ * for all characters. */
+#define ESCAPES_LISTED 1u
+#define ESCAPES_GENERAL 2u
+uint32_t json_escape_bit(char after_backslash); /* 0: nothing that may follow a backslash */
+
+/* A fixed string, quotes included; never, where a character of it cannot be spelled. */
 expr *json_fixed_string(builder *b, const char *s, size_t n);
 
-/* One character of a string value; a string value without limits, quotes included. */
+/* One character of a string value; a string value without limits, quotes included.  Variants: builder.escapes. */
 extern const shared_rule json_character, json_string;
 
 /* The spellings, without quotes, of the texts of an automaton over code points (indexed); references to
@@ -40,6 +51,7 @@ static inline int layout_with_style(int layout, uint32_t style) { return layout 
 static inline int layout_without_style(int layout) { return layout & ~(15 << 21); }
 #define MAX_WHITESPACE_COUNT 63
 static inline uint32_t layout_whitespace_count(int layout) { return (uint32_t)layout >> 25 & MAX_WHITESPACE_COUNT; }
+static inline int layout_without_whitespace_count(int layout) { return layout & ~(MAX_WHITESPACE_COUNT << 25); }
 static inline int layout_with_whitespace_count(int layout, uint32_t n) { return layout | (int)(n << 25); }
 
 /* What stands between JSON tokens. */

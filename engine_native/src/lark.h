@@ -1,6 +1,6 @@
 /* lark.h - Lark grammars: the tree that the reader makes and the lowering takes.
  *
- *   lark_scan.c -> lark_parse.c (lark_param.c, lark_common.c) -> lark_check.c
+ *   lark_scan.c -> lark_parse.c (lark_param.c, lark_common.c, lark_library.c) -> lark_check.c
  *     -> lark_lower.c (lark_terminal.c, lark_dispatch.c) -> expressions
  *
  * A *scope* is one grammar: its definitions and what it ignores between
@@ -18,6 +18,8 @@
 #include "token_set.h"
 
 typedef struct lark_scope lark_scope;
+typedef struct lark_reader lark_reader;
+typedef struct lark_library lark_library;
 typedef struct lark_node lark_node;
 
 /* ---- parameters of rules: name::value, %if condition (lark_param.c) ---- */
@@ -56,7 +58,7 @@ typedef enum lark_kind {
     LARK_JSON,
     LARK_SUBSTRING,
     LARK_TOKENS,
-    LARK_GRAMMAR, /* %lark { ... } */
+    LARK_GRAMMAR, /* %lark { ... }, @name */
 } lark_kind;
 
 struct lark_node {
@@ -111,6 +113,7 @@ typedef struct lark_definition {
     const char *name;
     size_t n, at;
     bool terminal, parametric;
+    bool declared;  /* by %declare: no body */
     const char **parameters; /* of a template, n_parameters of them, zero-terminated */
     uint32_t n_parameters;
     lark_attributes attributes;
@@ -126,6 +129,8 @@ struct lark_scope {
     VEC(lark_node *) ignored;
     bool initial_skip, skip_once;
     size_t at;
+    lark_reader *reader; /* of the text it stands in */
+    const char *start;   /* the name of its start rule */
     expr *skip; /* once lowered: what may follow a lexeme; NULL: nothing */
 };
 
@@ -146,7 +151,7 @@ typedef struct lark_token {
     uint64_t number;
 } lark_token;
 
-typedef struct lark_reader {
+struct lark_reader {
     builder *b;
     source source;
     const uint8_t *s;
@@ -155,7 +160,9 @@ typedef struct lark_reader {
     uint32_t depth;
     lark_token token;   /* the current one */
     schema_context *schemas;
-} lark_reader;
+    lark_library *library;
+    uint32_t *around;   /* how deep grammars are nested in this one, so far; NULL: nobody asks */
+};
 
 STE_NORETURN void lark_bad(const lark_reader *r, size_t at, int code, const char *format, ...) STE_PRINTF(4, 5);
 
@@ -169,7 +176,9 @@ bool lark_is_word(const lark_token *t, const char *word);
 const json *lark_json(lark_reader *r);
 
 /* lark_parse.c: a whole text, or (nested) up to a '}'. */
-lark_scope *lark_parse(lark_reader *r, bool nested);
+lark_scope *lark_parse(lark_reader *r, bool nested, const char *start);
+/* A whole text from its beginning, checked. */
+lark_scope *lark_read(lark_reader *r, const char *start);
 lark_node *lark_node_new(lark_reader *r, lark_kind kind, size_t at);
 lark_node *lark_list(lark_reader *r, lark_kind kind, size_t at, lark_node *const *parts, uint32_t n);
 lark_definition *lark_find(const lark_scope *s, const char *name, size_t n);
@@ -193,6 +202,14 @@ bool lark_holds(const lark_condition *c, uint64_t self);
 
 /* lark_common.c: the pattern of a terminal of the library "common"; NULL if it has none of this name. */
 const char *lark_common(const char *name, size_t n);
+
+/* lark_library.c: grammars by name (a JSON object, or NULL), and those of a list. */
+lark_library *lark_library_new(builder *b, const json *grammars);
+void lark_library_add_list(builder *b, lark_library *l, const json *top);
+/* The first grammar; what @name, a token, means; those that nobody has asked for, for the sake of their mistakes. */
+lark_scope *lark_library_first(builder *b, lark_library *l);
+lark_scope *lark_named_grammar(lark_reader *r, const lark_token *t);
+void lark_library_read_all(builder *b, lark_library *l);
 
 /* lark_check.c: names, references, terminals, of a scope and those inside it. */
 void lark_check(lark_reader *r, const lark_scope *s);
@@ -223,7 +240,7 @@ typedef struct lark_instance {
 } lark_instance;
 
 typedef struct lark_lowering {
-    lark_reader *r;
+    lark_reader *r; /* of the scope at hand */
     builder *b;
     VEC(lark_instance) instances; /* rules in the order in which they were met; lowered one by one */
     uint32_t *table, mask;

@@ -73,8 +73,8 @@ static void check(const checker *c, const lark_node *node) {
         check(c, node->u.guard.body);
         return;
     case LARK_GRAMMAR:
-        if (c->terminal) bad(c, node, "%lark cannot be used in terminals");
-        lark_check(c->r, node->u.grammar);
+        if (c->terminal) bad(c, node, "a grammar cannot be used in terminals");
+        if (node->u.grammar->reader == c->r) lark_check(c->r, node->u.grammar); /* others have been looked at */
         return;
     case LARK_JSON:
         if (c->terminal) bad(c, node, "%json cannot be used in terminals");
@@ -89,13 +89,14 @@ void lark_check(lark_reader *r, const lark_scope *s) {
     for (uint32_t i = 0; i < s->definitions.n; i++) {
         const lark_definition *d = &s->definitions.at[i];
         const checker c = {r, s, d, d->terminal};
-        check(&c, d->body);
+        if (!d->declared) check(&c, d->body);
         const checker end = {r, s, NULL, true};
         if (d->attributes.end != NULL) check(&end, d->attributes.end);
     }
     const checker ignored = {r, s, NULL, true};
     for (uint32_t i = 0; i < s->ignored.n; i++) check(&ignored, s->ignored.at[i]);
-    const lark_definition *start = lark_find(s, "start", 5);
-    if (start == NULL) lark_bad(r, s->at, STE_ERR_SYNTAX, "there is no rule \"start\"");
-    if (start->n_parameters > 0 || start->parametric) lark_bad(r, start->at, STE_ERR_SYNTAX, "the rule \"start\" must not have parameters");
+    const lark_definition *start = lark_find(s, s->start, strlen(s->start));
+    if (start == NULL) lark_bad(r, s->at, STE_ERR_SYNTAX, "there is no rule \"%.80s\" to start with", s->start);
+    if (start->n_parameters > 0 || start->parametric)
+        lark_bad(r, start->at, STE_ERR_SYNTAX, "the rule \"%.80s\" must not have parameters: the grammar starts with it", s->start);
 }

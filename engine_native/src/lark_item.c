@@ -164,9 +164,17 @@ void lark_directive(lark_reader *r, lark_scope *s) {
     } else if (lark_is_word(&t, "%ignore")) {
         lark_next(r);
         lark_node *node = lark_expansions(r);
+        if (node->kind == LARK_SEQUENCE && node->n == 0) expected(r, "a terminal, a string or a pattern");
         vec_push(&r->b->w->mem, &s->ignored, node);
     } else if (lark_is_word(&t, "%grammar_options") || lark_is_word(&t, "%llguidance")) {
         read_options(r, s, t.at);
+    } else if (lark_is_word(&t, "%declare")) {
+        lark_next(r);
+        do {
+            lark_token name = take_terminal(r);
+            lark_definition *d = lark_define(r, s, name.text, name.n, name.at);
+            d->terminal = d->declared = true;
+        } while (r->token.kind == TOKEN_TERMINAL);
     } else {
         lark_bad(r, t.at, STE_ERR_UNSUPPORTED, "directive %.*s is not supported here", t.n < 40 ? (int)t.n : 40, t.text);
     }

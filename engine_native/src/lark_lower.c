@@ -129,9 +129,12 @@ static expr *lower_name(lark_lowering *l, const lark_node *node, const lark_envi
 
 static expr *lower_schema(lark_lowering *l, const lark_node *node) {
     work *w = l->b->w;
+    const names *known = l->b->names;
+    if (l->r->n > 0) w->out.inside = source_context(&l->r->source, node->at, "%json");
+    if (l->b->looks) l->b->names = NULL; /* rules that others made cannot be made anew for what is demanded of them (ahead.h) */
     if (l->r->schemas == NULL) l->r->schemas = schema_context_new(l->b, STE_WHITESPACE_BOUNDED);
-    w->out.inside = source_context(&l->r->source, node->at, "%json");
     expr *e = schema_expr(l->r->schemas, node->u.schema);
+    l->b->names = known;
     w->out.inside = NULL;
     return e;
 }
@@ -166,6 +169,7 @@ expr *lark_lower_part(lark_lowering *l, const lark_node *node, const lark_enviro
 static void lower_instance(lark_lowering *l, uint32_t number) {
     const lark_instance i = l->instances.at[number];
     lark_scope *s = i.environment->scope;
+    l->r = s->reader;
     const lark_attributes *a = &i.definition->attributes;
     expr *e;
     if (lark_has_end(a)) {
@@ -192,29 +196,58 @@ static void lower_ignored(lark_lowering *l, lark_scope *s) {
 }
 
 expr *lark_lower_scope(lark_lowering *l, lark_scope *s) {
-    lower_ignored(l, s);
-    lark_definition *start = lark_find(s, "start", 5);
+    lark_reader *outer = l->r;
+    l->r = s->reader;
+    if (s->skip == NULL) lower_ignored(l, s);
+    uint32_t n = (uint32_t)strlen(s->start);
+    lark_definition *start = lark_find(s, s->start, n);
     lark_environment *in = arena_alloc(&l->b->w->mem, 1, sizeof *in);
     in->scope = s;
-    lark_node name = {.kind = LARK_NAME, .at = start->at, .n = 5, .u.name.name = "start"};
+    lark_node name = {.kind = LARK_NAME, .at = start->at, .n = n, .u.name.name = s->start};
     expr *e = lark_dispatch(l, s, start, in);
     if (e == NULL) e = lower_name(l, &name, in);
+    l->r = outer;
     return s->initial_skip && s->skip != NULL ? expr_pair(l->b, s->skip, e) : e;
 }
 
-expr *lark_expr(builder *b, const source *text) {
+/* Does the text begin like a list of grammars in JSON?  No Lark grammar does. */
+static bool is_list(const source *text) {
+    size_t at = source_begin(text);
+    while (at < text->n && (text->text[at] == ' ' || text->text[at] == '\t' || text->text[at] == '\n' || text->text[at] == '\r')) at++;
+    return at < text->n && text->text[at] == '{';
+}
+
+static const json *read_list(const source *text) {
+    work *w = text->w;
+    if (text->place != NULL) return json_parse_inside(w, text->place);
+    w->out.inside = source_context(text, 0, "a list of grammars");
+    const json *list = json_parse(w, text->text, text->n);
+    w->out.inside = NULL;
+    return list;
+}
+
+expr *lark_expr(builder *b, const source *text, const char *start, const json *grammars) {
     lark_reader r = {.b = b, .source = *text, .s = (const uint8_t *)text->text, .n = text->n};
-    lark_next(&r);
-    lark_scope *s = lark_parse(&r, false);
-    lark_check(&r, s);
+    lark_scope *s;
+    if (is_list(text)) {
+        if (start != NULL) source_escape(text, 0, STE_ERR_UNSUPPORTED, "a list of grammars starts with its first one, by its rule \"start\"");
+        r.library = lark_library_new(b, NULL);
+        lark_library_add_list(b, r.library, read_list(text));
+        s = lark_library_first(b, r.library);
+    } else {
+        r.library = lark_library_new(b, grammars);
+        s = lark_read(&r, start == NULL ? "start" : start);
+    }
+    lark_library_read_all(b, r.library);
     lark_lowering l = {.r = &r, .b = b};
     expr *e = lark_lower_scope(&l, s);
     for (uint32_t i = 0; i < l.instances.n; i++) lower_instance(&l, i);
     return e;
 }
 
-void lark_front(builder *b, const char *text, size_t n) {
+void lark_front(builder *b, const char *text, size_t n, const char *start, const char *grammars) {
     const source s = {b->w, text, n, NULL};
-    b->root = rule_of(b, lark_expr(b, &s));
+    const json *named = grammars == NULL ? NULL : json_parse(b->w, grammars, strlen(grammars));
+    b->root = rule_of(b, lark_expr(b, &s, start, named));
     inline_rules(b);
 }

@@ -97,10 +97,20 @@ static lark_node *read_text(lark_reader *r) {
     return node;
 }
 
+/* Does the pattern hold what may be a lookahead or a word boundary? */
+static bool may_look(const char *text, size_t n) {
+    for (size_t i = 0; i + 1 < n; i++) {
+        if (text[i] == '\\' && (text[i + 1] | 0x20) == 'b') return true;
+        if (text[i] == '(' && text[i + 1] == '?' && i + 2 < n && (text[i + 2] == '=' || text[i + 2] == '!')) return true;
+    }
+    return false;
+}
+
 static lark_node *read_regex(lark_reader *r) {
     lark_node *node = lark_node_new(r, LARK_REGEX, r->token.at);
     regex_part *p = &node->u.regex;
     *p = (regex_part){.text = r->token.text, .n = r->token.n, .around = &r->source, .at = r->token.at + 1, .verbatim = true};
+    r->b->looks |= may_look(p->text, p->n);
     for (size_t i = r->token.at + r->token.n + 2; i < r->token.end; i++) {
         bool *flag = r->s[i] == 'i' ? &p->ignore_case : r->s[i] == 's' ? &p->dot_all : r->s[i] == 'u' ? &p->unicode : NULL;
         if (flag == NULL) lark_bad(r, i, STE_ERR_UNSUPPORTED, "the flags of a regular expression are i, s and u");
@@ -179,7 +189,7 @@ static lark_node *read_nested(lark_reader *r) {
     if (++r->depth > r->b->w->limits.depth) lark_bad(r, r->token.at, STE_ERR_LIMIT, "grammars are nested too deep");
     r->nesting = 0;
     lark_next(r);
-    node->u.grammar = lark_parse(r, true);
+    node->u.grammar = lark_parse(r, true, "start");
     node->u.grammar->at = node->at;
     r->nesting = nesting;
     r->depth--;
@@ -196,6 +206,14 @@ static lark_node *read_directive(lark_reader *r) {
     return node;
 }
 
+/* @name */
+static lark_node *read_reference(lark_reader *r) {
+    lark_node *node = lark_node_new(r, LARK_GRAMMAR, r->token.at);
+    node->u.grammar = lark_named_grammar(r, &r->token);
+    lark_next(r);
+    return node;
+}
+
 static lark_node *read_inner_atom(lark_reader *r) {
     switch (r->token.kind) {
     case TOKEN_TEXT:
@@ -208,7 +226,7 @@ static lark_node *read_inner_atom(lark_reader *r) {
     case TOKEN_SPECIAL:
         return lark_special(r);
     case TOKEN_REFERENCE:
-        lark_bad(r, r->token.at, STE_ERR_SYNTAX, "unknown grammar %.*s", r->token.n < 80 ? (int)r->token.n : 80, r->token.text);
+        return read_reference(r);
     case TOKEN_DIRECTIVE:
         return read_directive(r);
     default:
@@ -360,6 +378,45 @@ static void read_priority(lark_reader *r, const lark_definition *d) {
     builder_note(r->b, "%.*s: its priority is ignored, any reading of a text is accepted", d->n < 60 ? (int)d->n : 60, d->name);
 }
 
+/* At %override or %extend: the definition of the name that follows, to be changed. */
+static lark_definition *read_changed(lark_reader *r, const lark_scope *s) {
+    lark_next(r);
+    while (lark_is(r, '?') || lark_is(r, '!')) lark_next(r);
+    if (r->token.kind != TOKEN_RULE && r->token.kind != TOKEN_TERMINAL) expected(r, "the name of a rule or a terminal");
+    lark_definition *d = lark_find(s, r->token.text, r->token.n);
+    int shown = r->token.n < 80 ? (int)r->token.n : 80;
+    if (d == NULL) lark_bad(r, r->token.at, STE_ERR_SYNTAX, "%.*s is not defined so far", shown, r->token.text);
+    if (d->n_parameters > 0 || d->parametric)
+        lark_bad(r, r->token.at, STE_ERR_UNSUPPORTED, "%.*s has parameters: changing it is not supported", shown, r->token.text);
+    lark_next(r);
+    if (!lark_is(r, ':') && !lark_is(r, '.')) expected(r, "':' after the name");
+    return d;
+}
+
+static void read_override(lark_reader *r, const lark_scope *s) {
+    lark_definition *d = read_changed(r, s);
+    if (lark_is(r, '.')) read_priority(r, d);
+    lark_expect(r, ':', "after the name");
+    d->body = lark_expansions(r);
+    d->declared = false;
+}
+
+/* What was said so far and one alternative more, side by side: depth must not grow. */
+static void read_extend(lark_reader *r, const lark_scope *s) {
+    lark_definition *d = read_changed(r, s);
+    if (lark_is(r, '.')) read_priority(r, d);
+    size_t at = r->token.at;
+    lark_expect(r, ':', "after the name");
+    lark_node *more = lark_expansions(r);
+    if (d->declared) return;
+    uint32_t n = d->body->kind == LARK_CHOICE ? d->body->n : 1;
+    work_charge(r->b->w, 1 + n / 64);
+    lark_node **parts = arena_alloc(&r->b->w->mem, (size_t)n + 1, sizeof *parts);
+    memcpy(parts, d->body->kind == LARK_CHOICE ? d->body->u.parts : &d->body, n * sizeof *parts);
+    parts[n] = more;
+    d->body = lark_list(r, LARK_CHOICE, at, parts, n + 1);
+}
+
 static void read_definition(lark_reader *r, lark_scope *s) {
     while (lark_is(r, '?') || lark_is(r, '!')) lark_next(r);
     if (r->token.kind != TOKEN_RULE && r->token.kind != TOKEN_TERMINAL) expected(r, "a rule, a terminal or a directive");
@@ -372,6 +429,7 @@ static void read_definition(lark_reader *r, lark_scope *s) {
     if (lark_is(r, '.')) read_priority(r, &d);
     if (r->token.kind == TOKEN_COLONS) {
         lark_next(r);
+        if (lark_is(r, '=')) lark_bad(r, r->token.at - 2, STE_ERR_SYNTAX, "expected ':' after the name: \"::=\" is EBNF");
         if (!lark_is_word(&r->token, "_")) expected(r, "'_' after \"::\" of a definition");
         if (d.terminal || d.n_parameters > 0) lark_bad(r, name.at, STE_ERR_SYNTAX, "only plain rules can have a \"::_\"");
         d.parametric = true;
@@ -388,15 +446,21 @@ static void read_definition(lark_reader *r, lark_scope *s) {
     s->definitions.at[number] = d;
 }
 
-lark_scope *lark_parse(lark_reader *r, bool nested) {
+lark_scope *lark_parse(lark_reader *r, bool nested, const char *start) {
     lark_scope *s = arena_alloc(&r->b->w->mem, 1, sizeof *s);
+    s->reader = r;
+    s->start = start;
     for (;;) {
         if (r->token.kind == TOKEN_NEWLINE) {
             lark_next(r);
             continue;
         }
         if (nested ? lark_is(r, '}') : r->token.kind == TOKEN_END) break;
-        if (r->token.kind == TOKEN_DIRECTIVE)
+        if (r->token.kind == TOKEN_DIRECTIVE && lark_is_word(&r->token, "%override"))
+            read_override(r, s);
+        else if (r->token.kind == TOKEN_DIRECTIVE && lark_is_word(&r->token, "%extend"))
+            read_extend(r, s);
+        else if (r->token.kind == TOKEN_DIRECTIVE)
             lark_directive(r, s);
         else
             read_definition(r, s);
@@ -404,5 +468,13 @@ lark_scope *lark_parse(lark_reader *r, bool nested) {
             expected(r, "the end of the line");
         if (nested && r->token.kind == TOKEN_END) expected(r, "'}' after a nested grammar");
     }
+    return s;
+}
+
+lark_scope *lark_read(lark_reader *r, const char *start) {
+    r->at = source_begin(&r->source);
+    lark_next(r);
+    lark_scope *s = lark_parse(r, false, start);
+    lark_check(r, s);
     return s;
 }

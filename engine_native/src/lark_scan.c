@@ -234,11 +234,13 @@ static size_t past_json(const lark_reader *r, size_t at) {
 }
 
 const json *lark_json(lark_reader *r) {
+    char *directive = arena_alloc(&r->b->w->mem, r->token.n + 1, 1);
+    memcpy(directive, r->token.text, r->token.n);
     while (r->at < r->n && (r->s[r->at] == ' ' || r->s[r->at] == '\t' || r->s[r->at] == '\n' || r->s[r->at] == '\r')) r->at++;
     size_t from = r->at;
     r->at = past_json(r, from);
     work *w = r->b->w;
-    w->out.inside = source_context(&r->source, from, "JSON");
+    w->out.inside = source_context(&r->source, from, directive);
     const json *value = json_parse(w, (const char *)r->s + from, (r->at < r->n ? r->at : r->n) - from);
     w->out.inside = NULL;
     lark_next(r);

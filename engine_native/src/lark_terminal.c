@@ -59,6 +59,9 @@ static expr *named(lark_lowering *l, lark_scope *s, const lark_node *node) {
     if (d->state == BUSY) lark_bad(l->r, node->at, STE_ERR_SYNTAX, "a terminal must not refer to itself");
     if (d->state == DONE) return d->lowered;
     if (++l->r->depth > l->b->w->limits.depth) lark_bad(l->r, node->at, STE_ERR_LIMIT, "terminals refer to one another too deep");
+    if (d->declared)
+        lark_bad(l->r, node->at, STE_ERR_UNSUPPORTED, "%.*s is declared only: its texts come from code that is not part of the grammar",
+                 d->n < 80 ? (int)d->n : 80, d->name);
     if (d->n_parameters > 0) lark_bad(l->r, d->at, STE_ERR_UNSUPPORTED, "templates of terminals are not supported");
     d->state = BUSY;
     expr *e = lark_terminal(l, s, d->body);
@@ -107,7 +110,7 @@ expr *lark_terminal(lark_lowering *l, lark_scope *s, const lark_node *node) {
 static bool is_lazy(lark_lowering *l, lark_scope *s, const lark_node *node);
 
 static bool is_lazy_definition(lark_lowering *l, lark_scope *s, lark_definition *d) {
-    if (d->laziness == 0) {
+    if (d->laziness == 0 && !d->declared) {
         d->laziness = 1; /* a terminal that refers to itself is refused elsewhere */
         if (++l->r->depth > l->b->w->limits.depth) lark_bad(l->r, d->at, STE_ERR_LIMIT, "terminals refer to one another too deep");
         if (is_lazy(l, s, d->body)) d->laziness = 2;

@@ -71,26 +71,37 @@ expr *regex_expr(builder *b, const char *text, size_t n, const json *place) {
     return whole_match(b, regex_parse(b, text, n, place));
 }
 
-expr *regex_part_expr(builder *b, const regex_part *p) { return whole_match(b, regex_parse_part(b, p)); }
+expr *regex_part_expr(builder *b, const regex_part *p) {
+    regex_node *e = regex_parse_part(b, p, true);
+    if (!e->asserts || regex_looks_outside(b->w, e) == 0) return whole_match(b, e);
+    fsm *f = regex_text_before(b, e, p);
+    return f == NULL ? expr_never(b) : expr_fsm(b, f);
+}
 
 bool regex_part_is_lazy(builder *b, const regex_part *p) {
-    const regex_node *e = regex_resolve(&b->w->mem, regex_parse_part(b, p));
+    const regex_node *e = regex_parse_part(b, p, true);
+    if (e->asserts && regex_looks_outside(b->w, e) != 0) return false;
+    e = regex_resolve(&b->w->mem, regex_parse_part(b, p, false));
     return e->lazy && !e->asserts;
 }
 
 fsm *regex_part_before(builder *b, const regex_part *p, fsm *rest) {
-    regex_node *e = regex_resolve(&b->w->mem, regex_parse_part(b, p));
+    regex_node *e = regex_resolve(&b->w->mem, regex_parse_part(b, p, false));
     return e->asserts ? text_concat(b->w, regex_text(b, e, true), rest) : regex_lazy_before(b, e, rest);
 }
 
 fsm *regex_part_automaton(builder *b, const regex_part *p) {
-    return regex_text(b, regex_resolve(&b->w->mem, regex_parse_part(b, p)), true);
+    return regex_text(b, regex_resolve(&b->w->mem, regex_parse_part(b, p, false)), true);
 }
 
 fsm *regex_text_automaton(builder *b, const char *pattern, size_t n, bool search) {
     arena *mem = &b->w->mem;
     regex_node *e = regex_parse(b, pattern, n, NULL);
     return regex_text(b, regex_resolve(mem, search ? regex_search(mem, e) : e), true);
+}
+
+fsm *regex_text_at(builder *b, const json *pattern) {
+    return regex_text(b, regex_resolve(&b->w->mem, regex_parse(b, pattern->u.text, pattern->n, pattern)), true);
 }
 
 void regex_front(builder *b, const char *text, size_t n) { b->root = rule_of(b, regex_expr(b, text, n, NULL)); }

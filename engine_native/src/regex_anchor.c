@@ -65,10 +65,17 @@ static bool may_be(beside where, uint32_t kind) {
     return where == SOMEWHERE || (where == AT_EDGE) == (kind == KIND_EDGE);
 }
 
-static regex_node *resolve(arena *mem, regex_node *e, beside before, beside after);
+typedef struct resolution {
+    arena *mem;
+    bool ends; /* only assertions that hold at an end of the text and nowhere else */
+} resolution;
 
-static regex_node *resolve_point(arena *mem, regex_node *e, beside before, beside after) {
+static regex_node *resolve(const resolution *r, regex_node *e, beside before, beside after);
+
+static regex_node *resolve_point(const resolution *r, regex_node *e, beside before, beside after) {
+    arena *mem = r->mem;
     bool all = true, any = false;
+    if (r->ends && !holds_at_edge_only(e, true) && !holds_at_edge_only(e, false)) return e;
     for (uint32_t i = 0; i < N_KINDS; i++)
         for (uint32_t k = 0; k < N_KINDS; k++) {
             if (!may_be(before, i) || !may_be(after, k)) continue;
@@ -85,7 +92,8 @@ static beside past(beside where, const regex_node *part) {
     return part->nullable ? SOMEWHERE : INSIDE;
 }
 
-static regex_node *resolve_sequence(arena *mem, const regex_node *e, beside before, beside after) {
+static regex_node *resolve_sequence(const resolution *r, const regex_node *e, beside before, beside after) {
+    arena *mem = r->mem;
     regex_node **parts = arena_alloc(mem, e->n, sizeof *parts);
     beside *ends = arena_alloc(mem, e->n, sizeof *ends);
     for (uint32_t i = e->n; i-- > 0;) {
@@ -93,36 +101,37 @@ static regex_node *resolve_sequence(arena *mem, const regex_node *e, beside befo
         after = past(after, e->u.parts[i]);
     }
     for (uint32_t i = 0; i < e->n; i++) {
-        parts[i] = resolve(mem, e->u.parts[i], before, ends[i]);
+        parts[i] = resolve(r, e->u.parts[i], before, ends[i]);
         before = past(before, e->u.parts[i]);
     }
     return regex_sequence(mem, parts, e->n);
 }
 
-static regex_node *resolve(arena *mem, regex_node *e, beside before, beside after) {
+static regex_node *resolve(const resolution *r, regex_node *e, beside before, beside after) {
+    arena *mem = r->mem;
     if (!e->asserts) return e;
     switch (e->kind) {
     case REGEX_POINT:
-        return resolve_point(mem, e, before, after);
+        return resolve_point(r, e, before, after);
     case REGEX_SEQUENCE:
-        return resolve_sequence(mem, e, before, after);
+        return resolve_sequence(r, e, before, after);
     case REGEX_CHOICE: {
         regex_node **parts = arena_alloc(mem, e->n, sizeof *parts);
-        for (uint32_t i = 0; i < e->n; i++) parts[i] = resolve(mem, e->u.parts[i], before, after);
+        for (uint32_t i = 0; i < e->n; i++) parts[i] = resolve(r, e->u.parts[i], before, after);
         return regex_choice(mem, parts, e->n);
     }
     case REGEX_REPEAT: {
         bool once = e->u.repeat.max == 1;
         if (!once && before == AT_EDGE) before = SOMEWHERE;
         if (!once && after == AT_EDGE) after = SOMEWHERE;
-        regex_node *body = resolve(mem, e->u.repeat.body, before, after);
+        regex_node *body = resolve(r, e->u.repeat.body, before, after);
         regex_node *repeat = regex_repeat(mem, body, e->u.repeat.min, e->u.repeat.max);
         if (e->u.repeat.lazy && repeat != body && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
         return repeat;
     }
     case REGEX_LOOK: {
         bool behind = e->u.look.behind;
-        regex_node *body = resolve(mem, e->u.look.body, behind ? SOMEWHERE : before, behind ? after : SOMEWHERE);
+        regex_node *body = resolve(r, e->u.look.body, behind ? SOMEWHERE : before, behind ? after : SOMEWHERE);
         return regex_look(mem, body, behind, e->u.look.negative);
     }
     default:
@@ -130,4 +139,6 @@ static regex_node *resolve(arena *mem, regex_node *e, beside before, beside afte
     }
 }
 
-regex_node *regex_resolve(arena *mem, regex_node *node) { return resolve(mem, node, AT_EDGE, AT_EDGE); }
+regex_node *regex_resolve(arena *mem, regex_node *node) { return resolve(&(resolution){mem, false}, node, AT_EDGE, AT_EDGE); }
+
+regex_node *regex_resolve_ends(arena *mem, regex_node *node) { return resolve(&(resolution){mem, true}, node, AT_EDGE, AT_EDGE); }

@@ -735,11 +735,18 @@ regex_node *regex_parse(builder *b, const char *text, size_t n, const json *plac
     return read_all(&r);
 }
 
-regex_node *regex_parse_part(builder *b, const regex_part *p) {
+regex_node *regex_parse_part(builder *b, const regex_part *p, bool follows) {
     reader r = {.b = b, .mem = &b->w->mem, .s = (const uint8_t *)p->text, .n = p->n, .part = p};
     r.flags = FLAG_PART | (p->ignore_case ? FLAG_CASE : 0) | (p->dot_all ? FLAG_ALL : 0) | (p->unicode ? FLAG_UNICODE : 0);
     regex_node *e = read_all(&r);
-    if (e->asserts && regex_looks_outside(b->w, e))
-        bad_at(&r, 0, STE_ERR_UNSUPPORTED, "an assertion at its border depends on the text around, which a terminal cannot see");
+    uint32_t sides = e->asserts ? regex_looks_outside(b->w, e) : 0;
+    if (sides & LOOKS_BEFORE)
+        bad_at(&r, 0, STE_ERR_UNSUPPORTED, "an assertion sees what stands before this part of the text, which is not supported");
+    if (sides == 0) return e;
+    if (!follows)
+        bad_at(&r, 0, STE_ERR_UNSUPPORTED, "an assertion sees what follows this part of the text, which is not supported here");
+    e = regex_resolve_ends(r.mem, e);
+    if (regex_has_end(e))
+        bad_at(&r, 0, STE_ERR_UNSUPPORTED, "^ or $ beside an assertion that sees what follows this part of the text is not supported");
     return e;
 }

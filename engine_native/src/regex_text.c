@@ -17,7 +17,11 @@
  * ordinary automaton.  Lookaheads are made the same way, inner ones first, one
  * start for each state of the history; a lookbehind extends the history.
  *
+ * Where the pattern is a part of a text (regex_text_before), what a match still
+ * owes at its end is a condition on what follows (ahead.h): kinds and obligations.
+ *
  * Everything is exact; what grows too large escapes with STE_ERR_LIMIT. */
+#include "ahead.h"
 #include "alphabet.h"
 #include "fsm_product.h"
 #include "regex_tree.h"
@@ -48,6 +52,12 @@ typedef struct crossing {
     uint32_t state, set, chain; /* chain: the next crossing to the same state + 1 */
     uint8_t next;               /* kinds that may come next */
 } crossing;
+
+/* What a match may owe at its end. */
+typedef struct owed {
+    uint32_t set;
+    uint8_t next;
+} owed;
 
 typedef struct assertion {
     const regex_node *node;
@@ -85,6 +95,7 @@ typedef struct text {
     uint32_t *table, mask;
     VEC(crossing) crossings;
     uint32_t *head, *stamp, round;  /* by state of f: its crossings */
+    VEC(owed) owed;                 /* regex_text_before: each is a symbol past the classes */
 } text;
 
 /* ---- the tree as an automaton ---- */
@@ -513,24 +524,25 @@ static void begin(text *t, uint32_t first_state) {
     t->first_state = first_state;
 }
 
-/* Expand all configurations; at the end of each, ends(t, state, configuration, kinds that may follow the end). */
-static void expand(text *t, void (*ends)(text *t, uint32_t state, configuration at, uint8_t next, bool free)) {
+/* Expand all configurations; at the end of each, ends(t, state, what may follow the end). */
+static void expand(text *t, void (*ends)(text *t, uint32_t state, owed o)) {
     for (uint32_t i = 0; i < t->configurations.n; i++) {
         configuration at = t->configurations.at[i];
         uint32_t from = t->first_state + i;
         cross_all(t, at);
         for (uint32_t k = 0; k < t->crossings.n; k++) {
             crossing c = t->crossings.at[k];
-            if (t->f->final.at[c.state]) ends(t, from, at, c.next, t->sets.at[c.set].at_end);
+            if (t->f->final.at[c.state]) ends(t, from, (owed){c.set, c.next});
             for (uint32_t e = t->f->first[c.state]; e < t->f->first[c.state + 1]; e++)
                 if (t->f->edges.at[e].lo < SYM_RULE) consume(t, from, at, c, t->f->edges.at[e]);
         }
     }
 }
 
-static void ends_text(text *t, uint32_t state, configuration at, uint8_t next, bool free) {
-    (void)at;
-    if (free && (next & (1u << KIND_EDGE))) t->out->final.at[state] = 1;
+static bool may_end(const text *t, owed o) { return t->sets.at[o.set].at_end && (o.next & (1u << KIND_EDGE)); }
+
+static void ends_text(text *t, uint32_t state, owed o) {
+    if (may_end(t, o)) t->out->final.at[state] = 1;
 }
 
 /* ---- history ---- */
@@ -560,11 +572,9 @@ static void first_history(text *t) {
 static uint32_t history_mark(const text *t, uint32_t history) { return t->letters.n_classes + N_KINDS + history; }
 static uint32_t kind_mark(const text *t, uint32_t kind) { return t->letters.n_classes + kind; }
 
-static void ends_behind(text *t, uint32_t state, configuration at, uint8_t next, bool free) {
-    (void)at;
-    (void)free;
+static void ends_behind(text *t, uint32_t state, owed o) {
     for (uint32_t kind = 0; kind < N_KINDS; kind++)
-        if ((next >> kind) & 1) fsm_edge_add(t->out, state, kind_mark(t, kind), kind_mark(t, kind), t->out->start);
+        if ((o.next >> kind) & 1) fsm_edge_add(t->out, state, kind_mark(t, kind), kind_mark(t, kind), t->out->start);
 }
 
 /* Extend the history by one lookbehind. */
@@ -660,7 +670,7 @@ static void build_history_and_lookaheads(text *t) {
         if (t->assertions.at[i].node->kind == REGEX_LOOK && !t->assertions.at[i].node->u.look.behind) add_ahead(t, &t->assertions.at[i]);
 }
 
-fsm *regex_text(builder *b, regex_node *node, bool fully) {
+static text text_of(builder *b, regex_node *node) {
     text t = {.b = b, .w = b->w, .mem = &b->w->mem};
     if (unrolled(node) > UNROLLED_MOST)
         escape(&b->w->out, STE_ERR_LIMIT, 0, "regular expression: its repeats are too long to be written out");
@@ -672,15 +682,21 @@ fsm *regex_text(builder *b, regex_node *node, bool fully) {
     uint32_t end = fsm_state(t.f);
     t.f->final.at[end] = 1;
     build(&t, node, t.f->start, end);
+    if (!node->asserts) return t;
+    for (uint32_t i = 0; i < t.assertions.n; i++) {
+        assertion *a = &t.assertions.at[i];
+        if (a->node->kind != REGEX_LOOK) continue;
+        if (a->node->u.look.behind) a->number = t.n_behind++;
+        build_look(&t, a);
+    }
+    build_history_and_lookaheads(&t);
+    return t;
+}
+
+fsm *regex_text(builder *b, regex_node *node, bool fully) {
+    text t = text_of(b, node);
     fsm *whole = t.f;
     if (node->asserts) {
-        for (uint32_t i = 0; i < t.assertions.n; i++) {
-            assertion *a = &t.assertions.at[i];
-            if (a->node->kind != REGEX_LOOK) continue;
-            if (a->node->u.look.behind) a->number = t.n_behind++;
-            build_look(&t, a);
-        }
-        build_history_and_lookaheads(&t);
         begin(&t, 0);
         intern_configuration(&t, (configuration){t.f->start, t.history_start, 0});
         expand(&t, ends_text);
@@ -689,4 +705,106 @@ fsm *regex_text(builder *b, regex_node *node, bool fully) {
     if (!fully && whole->edges.n > LOOSE_MOST) fully = true;
     fsm *made = fsm_reduce(fully ? fsm_determinise_letters(whole, t.letters.n_classes) : fsm_determinise(whole));
     return made == NULL ? NULL : alphabet_spell(&t.letters, made);
+}
+
+/* ---- what follows ---- */
+
+/* Kinds, each by its one name. */
+static uint8_t kind_names(const text *t) {
+    uint32_t out = 0;
+    for (uint32_t kind = 0; kind < N_KINDS; kind++) out |= 1u << t->kind[kind];
+    return (uint8_t)out;
+}
+
+static void ends_owing(text *t, uint32_t state, owed o) {
+    uint32_t i = 0;
+    o.next &= kind_names(t);
+    while (i < t->owed.n && (t->owed.at[i].set != o.set || t->owed.at[i].next != o.next)) i++;
+    work_charge(t->w, i / 16);
+    if (i == t->owed.n) vec_push(t->mem, &t->owed, o);
+    fsm_edge_add(t->out, state, t->letters.n_classes + i, t->letters.n_classes + i, t->out->start);
+}
+
+/* The texts in which what is owed is there: over bytes, deterministic, reduced; NULL if there are none. */
+static fsm *condition_of(text *t, owed o) {
+    fsm *f = fsm_new(t->w); /* over classes; state i + 1 stands for a set of obligations */
+    VEC(uint32_t) number = {0}, sets = {0};
+    uint32_t met = UINT32_MAX;
+    for (uint32_t i = 0; i <= sets.n; i++) {
+        uint32_t set = i == 0 ? o.set : sets.at[i - 1];
+        f->final.at[i] = i == 0 ? may_end(t, o) : t->sets.at[set].at_end;
+        if (i > 0 && set == 0) {
+            met = i;
+            continue;
+        }
+        for (uint32_t class = 0; class < t->letters.n_classes; class++) {
+            if (i == 0 && !((o.next >> t->kind_of[class]) & 1)) continue;
+            uint32_t to = set_step(t, set, class);
+            if (to == NO_SET) continue;
+            while (number.n <= to) vec_push(t->mem, &number, 0);
+            if (number.at[to] == 0) {
+                number.at[to] = fsm_state(f);
+                vec_push(t->mem, &sets, to);
+            }
+            fsm_edge_add(f, i, class, class, number.at[to]);
+        }
+    }
+    fsm_index(f);
+    const fsm *spelled = alphabet_spell(&t->letters, f);
+    fsm *bytes = fsm_new(t->w);
+    for (uint32_t s = 1; s < fsm_size(f); s++) fsm_state(bytes);
+    for (uint32_t s = 0; s < fsm_size(f); s++) bytes->final.at[s] = f->final.at[s];
+    for (uint32_t e = 0; e < spelled->edges.n; e++) {
+        fsm_edge g = spelled->edges.at[e];
+        fsm_utf8_add(bytes, g.from, g.lo, g.hi, g.to);
+    }
+    if (met != UINT32_MAX) fsm_edge_add(bytes, met, 0, 255, met);
+    return fsm_reduce(fsm_determinise_fully(bytes));
+}
+
+fsm *regex_text_before(builder *b, regex_node *node, const regex_part *part) {
+    const source *around = arena_copy(&b->w->mem, part->around, sizeof *around);
+    text t = text_of(b, node);
+    begin(&t, 1); /* state 0 is the end */
+    t.out->final.at[0] = 1;
+    uint32_t start = intern_configuration(&t, (configuration){t.f->start, t.history_start, 0});
+    expand(&t, ends_owing);
+    t.out->start = start;
+    fsm *made = fsm_reduce(fsm_determinise(t.out));
+    if (made == NULL) return NULL;
+    fsm *classes = fsm_new(b->w), *out = fsm_new(b->w);
+    uint32_t *symbol = arena_alloc(t.mem, t.owed.n, sizeof *symbol); /* 0: it cannot be; 1: nothing is owed */
+    for (uint32_t i = 0; i < t.owed.n; i++) {
+        if (t.owed.at[i].set == 0 && t.owed.at[i].next == kind_names(&t)) {
+            symbol[i] = 1;
+            continue;
+        }
+        fsm *f = condition_of(&t, t.owed.at[i]);
+        if (f != NULL) symbol[i] = ahead_symbol(b, (ahead_condition){f, around, part->at});
+    }
+    for (uint32_t s = 1; s < fsm_size(made); s++) {
+        fsm_state(classes);
+        fsm_state(out);
+    }
+    classes->start = out->start = made->start;
+    for (uint32_t s = 0; s < fsm_size(made); s++) out->final.at[s] = made->final.at[s];
+    for (uint32_t e = 0; e < made->edges.n; e++) {
+        fsm_edge g = made->edges.at[e];
+        if (g.lo < t.letters.n_classes) {
+            fsm_edge_add(classes, g.from, g.lo, g.hi, g.to);
+            continue;
+        }
+        for (uint32_t m = g.lo - t.letters.n_classes; m <= g.hi - t.letters.n_classes; m++)
+            if (symbol[m] == 1)
+                fsm_empty_add(out, g.from, g.to);
+            else if (symbol[m] != 0)
+                fsm_edge_add(out, g.from, symbol[m], symbol[m], g.to);
+    }
+    fsm_index(classes);
+    const fsm *spelled = alphabet_spell(&t.letters, classes);
+    for (uint32_t e = 0; e < spelled->edges.n; e++) {
+        fsm_edge g = spelled->edges.at[e];
+        fsm_utf8_add(out, g.from, g.lo, g.hi, g.to);
+    }
+    return fsm_reduce(fsm_determinise(out));
 }

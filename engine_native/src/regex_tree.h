@@ -75,16 +75,23 @@ regex_node *regex_look(arena *mem, regex_node *body, bool behind, bool negative)
 
 /* regex_parse.c: place is where the pattern stands in a JSON text; NULL: the pattern is the text. */
 regex_node *regex_parse(builder *b, const char *text, size_t n, const json *place);
-regex_node *regex_parse_part(builder *b, const regex_part *p);
+/* follows: its assertions may see what follows the match. */
+regex_node *regex_parse_part(builder *b, const regex_part *p, bool follows);
 
-/* regex_part.c: can an assertion of node see what stands before or after the match?  ^ $ \A \z do not count: they
+/* regex_part.c: on which sides can assertions of node see what stands beside the match?  ^ $ \A \z do not count: they
  * stand for the ends of the match. */
-bool regex_looks_outside(work *w, const regex_node *node);
+#define LOOKS_BEFORE 1u
+#define LOOKS_AFTER 2u
+uint32_t regex_looks_outside(work *w, const regex_node *node);
+/* Is one of ^ $ \A \z in it? */
+bool regex_has_end(const regex_node *node);
 
 /* regex_anchor.c: the tree whose whole matches are the texts in which `node` matches somewhere. */
 regex_node *regex_search(arena *mem, regex_node *node);
 /* Assertions that the place alone decides (^ where nothing can stand before it) are gone. */
 regex_node *regex_resolve(arena *mem, regex_node *node);
+/* ^ $ \A \z alone are gone where their place decides. */
+regex_node *regex_resolve_ends(arena *mem, regex_node *node);
 
 /* regex_lazy.c: node and then a text of rest, where a lazy repeat takes no more than it must.  Over code points,
  * deterministic, reduced; NULL if there is none.  Without assertions. */
@@ -93,5 +100,8 @@ fsm *regex_lazy_before(builder *b, regex_node *node, fsm *rest);
 /* regex_text.c: an automaton over code points for the whole matches, reduced; NULL if there are none.
  * fully: deterministic, or STE_ERR_LIMIT. */
 fsm *regex_text(builder *b, regex_node *node, bool fully);
+/* An automaton over bytes for the matches of a node that may look at what follows: conditions (ahead.h) stand at its
+ * ends.  Deterministic; NULL if there are no matches.  Without ^ $ \A \z. */
+fsm *regex_text_before(builder *b, regex_node *node, const regex_part *part);
 
 #endif

@@ -105,6 +105,7 @@ static fsm *flatten(flattener *r, const expr *e) {
     for (uint32_t i = 0; i < f->edges.n && r->why == NULL; i++) {
         fsm_edge g = f->edges.at[i];
         if (sym_is_once(g.lo)) r->why = "it is no regular expression";
+        if (sym_is_ahead(g.lo)) r->why = "a pattern that looks at what follows it cannot stand here";
         fsm *part = sym_is_rule(g.lo) ? rule_automaton(r, g.lo - SYM_RULE) : NULL;
         if (part != NULL)
             fsm_insert(out, part, g.from, g.to);

@@ -99,6 +99,7 @@ struct schema_context {
     struct schema_references *references; /* NULL until the first reference */
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
+    bool any_for_one; /* oneOf is read as anyOf */
     int layout;     /* of the JSON text (json_layout) */
     VEC(const json *) unions; /* what schema_any_of made */
 };
@@ -207,6 +208,11 @@ fsm *schema_other_strings(schema_context *c, const json *values, uint32_t n);
 /* All strings that the literals admit, over code points; NULL: none. */
 fsm *schema_strings(schema_context *c, const literal *literals, uint32_t n);
 
+/* ---- schema_guidance.c ---- */
+
+/* The rule of a schema with "x-guidance". */
+expr *schema_guided(const schema_context *c, const json *schema);
+
 /* ---- schema_regex.c ---- */
 
 /* Strings of "format": "regex", some of them. */
@@ -214,6 +220,8 @@ fsm *schema_flat_regex(schema_context *c, const json *at);
 
 /* ---- schema_lower.c and the kinds ---- */
 
+/* The rule of a whole schema. */
+expr *schema_lower(schema_context *c, const json *schema);
 void literal_add(schema_context *c, literal_list *list, const json *node, sign s);
 /* The rule of a conjunction; its body is made when the work list comes to it. */
 expr *conjunction_rule(schema_context *c, const literal_list *list);

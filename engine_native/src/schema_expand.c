@@ -198,7 +198,10 @@ static void positive_choices(schema_context *c, uint32_t kind, const json *node,
         finish_choice(c, out, &list);
     }
     if ((at = json_get(node, "oneOf")) != NULL) {
-        add_one(c, kind, at, &list);
+        if (c->any_for_one)
+            add_any(c, kind, at, tracked, &list);
+        else
+            add_one(c, kind, at, &list);
         finish_choice(c, out, &list);
     }
     if ((at = schema_get(c, node, "if")) != NULL) {
@@ -278,7 +281,13 @@ static void negative_choice(schema_context *c, uint32_t kind, const json *node, 
             for (uint32_t i = 0; i < at->n; i++) vec_push(&c->b->w->mem, &none, (literal){&at->u.items[i], FAILS});
             add_alternative(c, &list, none.at, none.n);
         }
-        if ((at = json_get(node, "oneOf")) != NULL) add_negated_one(c, kind, at, &list);
+        if ((at = json_get(node, "oneOf")) != NULL && c->any_for_one) {
+            none.n = 0;
+            for (uint32_t i = 0; i < at->n; i++) vec_push(&c->b->w->mem, &none, (literal){&at->u.items[i], FAILS});
+            add_alternative(c, &list, none.at, none.n);
+        } else if (at != NULL) {
+            add_negated_one(c, kind, at, &list);
+        }
         if ((at = json_get(node, "not")) != NULL) add_alternative(c, &list, &(literal){at, HOLDS}, 1);
         if ((at = schema_get(c, node, "if")) != NULL) add_condition(c, node, at, true, false, &list);
         if (kind == TYPE_OBJECT) {

@@ -174,7 +174,10 @@ static bool valid(schema_context *c, const json *v, const json *node) {
     if (!schema_own_holds(c, v, node)) return false;
     if ((at = json_get(node, "allOf")) != NULL && how_many(c, v, at) != at->n) return false;
     if ((at = json_get(node, "anyOf")) != NULL && how_many(c, v, at) == 0) return false;
-    if ((at = json_get(node, "oneOf")) != NULL && how_many(c, v, at) != 1) return false;
+    if ((at = json_get(node, "oneOf")) != NULL) {
+        uint32_t n = how_many(c, v, at);
+        if (c->any_for_one ? n == 0 : n != 1) return false;
+    }
     if ((at = json_get(node, "not")) != NULL && schema_valid(c, v, at)) return false;
     if ((at = schema_get(c, node, "if")) != NULL) {
         const json *then = json_get(node, schema_valid(c, v, at) ? "then" : "else");

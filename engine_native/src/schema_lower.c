@@ -318,6 +318,10 @@ schema_context *schema_context_new(builder *b, int layout) {
 }
 
 expr *schema_expr(schema_context *c, const json *schema) {
+    return json_get(schema, "x-guidance") == NULL ? schema_lower(c, schema) : schema_guided(c, schema);
+}
+
+expr *schema_lower(schema_context *c, const json *schema) {
     c->root = schema;
     c->draft = schema_named_dialect(schema, DRAFT_2020);
     c->mixed = false;

@@ -25,7 +25,7 @@ static const char *const meaningful[] = {
     "pattern", "patternProperties", "propertyNames", "minProperties", "maxProperties", "dependentRequired",
     "dependentSchemas", "dependencies", "prefixItems", "additionalItems", "contains", "minContains", "maxContains",
     "uniqueItems", "unevaluatedItems", "unevaluatedProperties", "multipleOf", "exclusiveMinimum", "exclusiveMaximum",
-    "contentMediaType", "contentEncoding", "contentSchema", "extends", "disallow", "divisibleBy", "nullable", NULL};
+    "contentMediaType", "contentEncoding", "contentSchema", "extends", "disallow", "divisibleBy", "nullable", "x-guidance", NULL};
 
 static bool among(const char *const *list, const json *member) {
     for (; *list != NULL; list++)

@@ -351,7 +351,7 @@ static expr *quoted(schema_context *c, expr *body) {
 }
 
 static expr *shared(schema_context *c, uint32_t *rule, const shared_rule *what) {
-    if (*rule == 0) *rule = expr_shared(c->b, what, 0)->u.id + 1;
+    if (*rule == 0) *rule = expr_shared(c->b, what, (int)c->b->escapes)->u.id + 1;
     return expr_rule(c->b, *rule - 1);
 }
 

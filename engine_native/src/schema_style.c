@@ -96,11 +96,8 @@ static expr *blank_of(builder *b, int layout) {
     return expr_rule(b, rule_of(b, expr_fsm(b, f)));
 }
 
-void style_open(schema_context *c, int layout) {
+void style_spaces(schema_context *c, json_spaces space) {
     builder *b = c->b;
-    expr *none = expr_empty(b);
-    json_spaces space = json_whitespace(b, layout);
-    c->style = &styles[layout_style(layout)];
     c->json = (notation){
         .space = space,
         .object = expr_pair(b, expr_text(b, "{"), space.inside),
@@ -109,6 +106,15 @@ void style_open(schema_context *c, int layout) {
         .array = expr_pair(b, expr_text(b, "["), space.inside),
         .array_end = expr_text(b, "]"),
     };
+    style_form(c, FORM_JSON);
+}
+
+void style_open(schema_context *c, int layout) {
+    builder *b = c->b;
+    expr *none = expr_empty(b);
+    json_spaces space = json_whitespace(b, layout);
+    c->style = &styles[layout_style(layout)];
+    style_spaces(c, space);
     if (layout_style(layout) != 0 && !is_gemma(c)) {
         const struct style *s = c->style;
         expr *blank = is_pythonic(c) ? none : blank_of(b, layout);

@@ -52,6 +52,8 @@ const char *style_names(void); /* for messages */
 void style_open(schema_context *c, int layout);
 value_form style_root(schema_context *c, const json *schema);
 void style_form(schema_context *c, value_form f);
+/* What stands between the tokens of JSON. */
+void style_spaces(schema_context *c, json_spaces space);
 
 static inline bool form_is_raw(value_form f) { return f == FORM_ARGUMENT || f == FORM_ITEM || f == FORM_BARE; }
 static inline bool form_is_spelled(value_form f) { return form_is_raw(f) || f == FORM_GEMMA; } /* strings are no JSON */

@@ -67,3 +67,5 @@ const escape_context *source_context(const source *s, size_t at, const char *wha
     *c = (escape_context){arena_copy(mem, before, strlen(before) + 1), arena_copy(mem, after, strlen(after) + 1), at};
     return c;
 }
+
+size_t source_begin(const source *s) { return s->n >= 3 && memcmp(s->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; }

@@ -23,6 +23,9 @@ typedef struct source {
 /* Leave the compile with an error at byte `at`; the error's offset is `at`, or that of the JSON string. */
 STE_NORETURN void source_escape(const source *s, size_t at, int code, const char *format, ...) STE_PRINTF(4, 5);
 
+/* Past the byte order mark that some editors put at the beginning of a text; 0 if there is none. */
+size_t source_begin(const source *s);
+
 /* For what is read inside of s from byte `at` on, as `what`: errors there name the place in s too. */
 const escape_context *source_context(const source *s, size_t at, const char *what);
 

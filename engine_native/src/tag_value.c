@@ -26,7 +26,7 @@ expr *grammar(tagger *t, const json *at, ends outer) {
     bool lark = syntax != NULL && json_is_text(syntax, "lark");
     if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    return lark ? lark_expr(t->b, &text) : ebnf_expr(t->b, &text, "root");
+    return lark ? lark_expr(t->b, &text, NULL, NULL) : ebnf_expr(t->b, &text, "root");
 }
 
 /* ---- schemas ---- */
@@ -53,28 +53,11 @@ expr *schema_rule(tagger *t, const json *schema, int layout) {
     return made;
 }
 
-/* JSON in a string of the tag; an error in it has the place of the string, and the offset in it. */
-static const json *parse_inside(work *w, const json *text) {
-    jmp_buf outer;
-    memcpy(&outer, &w->out.env, sizeof outer);
-    if (setjmp(w->out.env) == 0) {
-        const json *inner = json_parse(w, text->u.text, text->n);
-        memcpy(&w->out.env, &outer, sizeof outer);
-        return inner;
-    }
-    memcpy(&w->out.env, &outer, sizeof outer);
-    json_pointer(text, w->out.error.path, sizeof w->out.error.path);
-    longjmp(w->out.env, 1);
-}
-
 expr *schema_or_text(tagger *t, const json *schema) {
     if (schema->kind == JSON_RAW || json_is_bool(schema)) return schema_rule(t, schema, t->layout);
     if (schema->kind != JSON_STRING) tag_bad(t, schema, "schema must be an object, a boolean or the text of one");
-    json *inner = (json *)(uintptr_t)parse_inside(t->b->w, schema);
+    const json *inner = json_parse_inside(t->b->w, schema);
     if (inner->kind != JSON_OBJECT && !json_is_bool(inner)) tag_bad(t, schema, "schema must be an object, a boolean or the text of one");
-    inner->parent = schema->parent; /* so that errors are told as if it stood here */
-    inner->key = schema->key;
-    inner->key_n = schema->key_n;
     return schema_expr(schema_context_new(t->b, t->layout), inner);
 }
 

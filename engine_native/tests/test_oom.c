@@ -53,6 +53,11 @@ static const struct {
      "%import common.WS\n%ignore WS\nstart: (f | list{\"x\"})* n::2\nn::_: \"a\" n::decr(_) %if gt(_, 0) | \"\"\nf: T %json "
      "{\"type\":\"integer\"}\nlist{p}: p (\",\" p)*\nT: /[a-z]+/ & ~/x+/\n",
      "ab 12 x, x a ", 0, 0, NULL},
+    {STE_KIND_LARK,
+     "{\"grammars\":[{\"lark_grammar\":\"start: (W @n)+\\nW: /[a-z]+(?![a-z]|-x)/ | /=\\\\b/\\n%ignore / /\"},{\"name\":\"n\","
+     "\"json_schema\":{\"type\":[\"integer\",\"string\"],\"x-guidance\":{\"json_allowed_escapes\":\"nu\","
+     "\"whitespace_pattern\":\" ?\",\"item_separator\":\", \"}}}]}",
+     "ab 12 x\"\\u001f\"", 0, 0, NULL},
     {STE_KIND_LARK, "start: f* t\nt: T\nh[suffix=\"<f>\"]: T\nf: h %lark { start: \"b\" }\nT: /(.|\\n)*/\n", "x<f>by", 0, 0, NULL},
     {STE_KIND_JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"array\"],\"uniqueItems\":true},\"uniqueItems\":true}",
      "[\"abc\",\"ab\",[1,12],[1", 0, 0, NULL},

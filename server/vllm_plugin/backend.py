@@ -131,8 +131,9 @@ def compile_text(
     Raises:
         engine_native.EngineError: the text is malformed or cannot be enforced exactly.
     """
-    # EBNF defines rules with "::=", Lark with ":".
-    compile_grammar = compiler.compile_ebnf if "::=" in text else compiler.compile_lark
+    # EBNF defines rules with "::=", Lark with ":". A list of grammars is JSON.
+    ebnf = "::=" in text and not text.lstrip().startswith("{")
+    compile_grammar = compiler.compile_ebnf if ebnf else compiler.compile_lark
     kinds: dict[StructuredOutputOptions, Callable[[], Grammar]] = {
         StructuredOutputOptions.JSON: lambda: compiler.compile_json_schema(text, whitespace=whitespace),
         StructuredOutputOptions.JSON_OBJECT: compiler.compile_json_object,

@@ -27,6 +27,7 @@ from server.wire.messages import Message
 from server.wire.places import from_validation
 from server.wire.structural_tag import StructuralTagFormat, check_structural_tag
 from server.wire.structured_outputs import (
+    WHITE_SPACE_INSTEAD,
     Constraint,
     Kind,
     StructuredOutputs,
@@ -63,7 +64,11 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "guided_whitespace_pattern": (None,),
 }
 
-_REPLACED = {"functions": "tools", "function_call": "tool_choice"}
+_REPLACED = {
+    "functions": "use tools",
+    "function_call": "use tool_choice",
+    "guided_whitespace_pattern": WHITE_SPACE_INSTEAD,
+}
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+$", min_length=1, max_length=128)]
 """Function and schema names. OpenAI allows 64 of `[A-Za-z0-9_-]`; MCP servers use dots and more length."""
@@ -250,7 +255,7 @@ def parse_chat_request(body: dict[str, Any], *, max_depth: int = 128) -> ChatReq
     for key, allowed in _NEUTRAL.items():
         value = known.pop(key, None)
         if isinstance(value, bool) or value not in allowed:
-            instead = f"; use {_REPLACED[key]}" if key in _REPLACED else ""
+            instead = f"; {_REPLACED[key]}" if key in _REPLACED else ""
             raise ApiError(
                 f"{key}: not supported by this server{instead}",
                 param=key,

@@ -4,7 +4,8 @@
 
 Source: vLLM 0.32.0, `StructuredOutputsParams` (`sampling_params.py`) and the checks of
 `ChatCompletionRequest`; the `guided_*` fields are those of earlier releases, which that one ignores.
-Options beside the constraint are accepted only with the value that means "off".
+Of the options beside the constraint `disable_any_whitespace` is obeyed for JSON and void for other
+constraints, as in vLLM; the rest are accepted only with the value that means "off".
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from server.wire.structural_tag import StructuralTagFormat
 
 Kind = Literal["json", "regex", "choice", "grammar", "json_object", "structural_tag"]
 
-_OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
+WHITE_SPACE_INSTEAD = '"x-guidance" in the schema can say it'
+"""Backends disagree on where a pattern for white space must match, and on whether it must."""
+
+_OPTIONS = {"disable_additional_properties": "", "whitespace_pattern": f"; {WHITE_SPACE_INSTEAD}"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Constraint:
     kind: Kind
     value: Any
     param: str
+    compact: bool = False
+    """JSON without white space between its tokens."""
 
 
 class StructuredOutputs(Wire):
@@ -43,6 +49,7 @@ class StructuredOutputs(Wire):
     grammar: str | None = None
     json_object: bool | None = None
     structural_tag: StructuralTagFormat | None = None
+    disable_any_whitespace: bool | None = None
 
     def constraints(self) -> list[Constraint]:
         fields: dict[Kind, Any] = {
@@ -53,12 +60,12 @@ class StructuredOutputs(Wire):
             "json_object": self.json_object,
             "structural_tag": self.structural_tag,
         }
-        return constraints_in(fields, "structured_outputs.")
+        return constraints_in(fields, "structured_outputs.", compact=self.disable_any_whitespace is True)
 
 
-def constraints_in(fields: Mapping[Kind, Any], prefix: str) -> list[Constraint]:
+def constraints_in(fields: Mapping[Kind, Any], prefix: str, *, compact: bool = False) -> list[Constraint]:
     """The fields that are there; each is called by its kind, with `prefix` before it."""
-    return [Constraint(kind, value, prefix + kind) for kind, value in fields.items() if value is not None]
+    return [Constraint(kind, value, prefix + kind, compact) for kind, value in fields.items() if value is not None]
 
 
 def read_texts(body: dict[str, Any], *, max_depth: int) -> dict[str, Any]:
@@ -77,10 +84,11 @@ def read_texts(body: dict[str, Any], *, max_depth: int) -> dict[str, Any]:
 
 def _read_fields(fields: dict[str, Any], max_depth: int) -> dict[str, Any]:
     changed = dict(fields)
-    for option in _OPTIONS:
+    for option, instead in _OPTIONS.items():
         value = changed.pop(option, None)
         if value is not None and value is not False:
-            refuse(f"structured_outputs.{option}", "not supported by this server", code="unsupported_parameter")
+            message = f"not supported by this server{instead}"
+            refuse(f"structured_outputs.{option}", message, code="unsupported_parameter")
     for name in ("json", "structural_tag"):
         if isinstance(changed.get(name), str):
             changed[name] = _read(changed[name], f"structured_outputs.{name}", max_depth)

@@ -119,7 +119,7 @@ def test_captures_are_named_after_the_rule_or_as_given() -> None:
         ('root ::= "a" (= Substring("b"))', 1, 17, "lookahead"),
         ('root ::= "a" (= "b") "c"', 1, 22, "last part"),
         ('root ::= Regex("a(")', 1, 16, "group is not closed"),
-        (r'root ::= Regex("\\bx")', 1, 16, "depends on the text around"),
+        (r'root ::= Regex("\\bx")', 1, 16, "sees what stands before"),
         ('root ::= Regex("a", flags="x")', 1, 27, "i, s and u"),
         ('root ::= Regex("a", other="x")', 1, 27, "unknown argument"),
         ('root ::= Regex("a", json_string=1)', 1, 33, "true or false"),

@@ -321,7 +321,10 @@ def test_what_is_ignored_is_noted() -> None:
         ("start: /a/m", 1, 11, "flags"),
         (r'start: "\q"', 1, 9, "unknown escape"),
         ("start: /a(b/", 1, 10, "group is not closed"),
-        (r"start: /a\b/", 1, 9, "depends on the text around"),
+        (r"start: /\ba/", 1, 9, "sees what stands before"),
+        (r"start: /(?<!x)a/", 1, 9, "sees what stands before"),
+        (r"start: /(a$|b(?!c))d?/", 1, 9, "^ or $"),
+        (r"start: /a(?=b$)/", 1, 9, "^ or $"),
         ("start: T\nT: T2\nT2: T", 3, 5, "refer to itself"),
         ('start: T\nT: x\nx: "a"', 2, 4, "cannot refer to the rule x"),
         ("start: T\nT: %json {}", 2, 4, "%json"),
@@ -333,7 +336,7 @@ def test_what_is_ignored_is_noted() -> None:
         ("start: %lark { x: /a/ }", 1, 8, 'no rule "start"'),
         ("%import common.NONE\nstart: NONE", 1, 16, "library"),
         ("%import other.X\nstart: X", 1, 9, "only the library"),
-        ("%declare X\nstart: X", 1, 1, "%declare"),
+        ("%declare X\nstart: X", 2, 8, "declared only"),
         ("%ignore X\nstart: /a/", 1, 9, "unknown name X"),
         ('%grammar_options {"x": 1}\nstart: /a/', 1, 1, "unknown option"),
         ("start: %regex {}", 1, 8, "substring_chunks"),
@@ -386,3 +389,73 @@ def test_end_of_text_is_allowed_where_the_grammar_ends() -> None:
     assert not matcher.accept_token(STOP)
     assert matcher.accept_bytes(b"ab")
     assert matcher.accept_token(STOP)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "fragment"),
+    [
+        ('root ::= "a"', 1, 6, '"::=" is EBNF'),
+        ('start: "a"\n%ignore\n', 2, 8, "expected a terminal"),
+        ('start: %json {"a": }', 1, 14, "%json: JSON: expected a value"),
+        ("start: /a/\n%grammar_options {", 2, 18, "%grammar_options: JSON: expected"),
+        ("start: %lark", 1, 13, "expected '{'"),
+        ("start: x::", 1, 11, "expected a number"),
+        ("start[: /a/", 1, 7, "attribute"),
+        ("%declare x", 1, 10, "name of a terminal"),
+        ("start: " + "(" * 300, 1, 264, "nested too deep"),
+        ("start: " + "~" * 300 + "/a/", 1, 264, "nested too deep"),
+    ],
+)
+def test_what_strangers_write_is_answered_with_its_place(text: str, line: int, column: int, fragment: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        compiler().compile_lark(text)
+
+    message, _, caret = caught.value.message.split("\n")
+    assert message.startswith(f"line {line}, column {column}: ")
+    assert fragment in message
+    assert caret.endswith("^")
+
+
+def test_many_extensions_nest_nothing() -> None:
+    grammar = compiler().compile_lark('start: "a"\n' + "".join(f'%extend start: "{i:04d}"\n' for i in range(5000)))
+
+    assert accepts(Matcher(grammar), "4999")
+    assert not accepts(Matcher(grammar), "5000")
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert accepts(Matcher(compiler().compile_lark('\ufeffstart: "a"')), "a")
+    assert accepts(Matcher(compiler().compile_ebnf('\ufeffroot ::= "a"')), "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("%import common.INT\n%override INT: /[0-3]+/\nstart: INT", ("12",), ("4",)),
+        ("%import common.INT\n%extend INT: /[a-f]/ | /z/\nstart: INT", ("12", "f", "z"), ("ff", "1f")),
+        ('start: x\nx: "a" | "b"\n%extend x: "c" x', ("a", "cb", "cca"), ("c", "ab")),
+        ('start: x\n?x: "a"\n%override ?x: "b"\n%extend x: "c"', ("b", "c"), ("a",)),
+        ("%declare T\nstart: T\n%override T.2: /t/", ("t",), ("",)),
+        ('x: "a"\nstart: %lark { start: x\nx: "b"\n%extend x: "c" } x', ("ba", "ca"), ("aa", "bb")),
+    ],
+)
+def test_definitions_are_changed(text: str, accepted: tuple[str, ...], refused: tuple[str, ...]) -> None:
+    _check(text, accepted, refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "fragment"),
+    [
+        ('start: "a"\n%extend x: "b"', 2, 9, "not defined so far"),
+        ('start: "a"\n%override 3', 2, 11, "name of a rule"),
+        ('start: "a"\n%override start', 2, 16, "':' after the name"),
+        ('start: x{"a"}\nx{p}: p\n%extend x: "b"', 3, 9, "has parameters"),
+        ("%declare T\nstart: T\n%extend T: /t/", 2, 8, "declared only"),
+    ],
+)
+def test_a_change_of_what_cannot_be_changed_is_refused(text: str, line: int, column: int, fragment: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        compiler().compile_lark(text)
+
+    assert caught.value.message.startswith(f"line {line}, column {column}: ")
+    assert fragment in caught.value.message

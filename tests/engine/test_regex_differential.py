@@ -47,6 +47,23 @@ _ATOMS = (
     _Pattern(".", f"[^{_LINE_ENDS}]"),
     _Pattern(r"\s", f"[{_SPACES}]"),
     _Pattern(r"\S", f"[^{_SPACES}]"),
+    *map(_same, [r"\x6b", r"\u00e9", r"[\101\x62]", r"\p{Greek}", r"\P{Script=Latin}", r"\p{Nd}", r"\-", r"\t"]),
+    _Pattern("[[:alpha:]]", "[A-Za-z]"),
+    _Pattern("[^[:alpha:]]", "(?:(?![A-Za-z])(?s:.))"),  # the package joins [^...] with what stands beside it
+    _Pattern(r"\u{1F600}", "😀"),
+    _Pattern(r"\x{e9}", "é"),
+    _Pattern(r"\pL", r"\p{L}"),
+    _Pattern(r"\p{^L}", r"\P{L}"),
+    _Pattern(r"[^\P{L}a]", r"(?:(?!a)\p{L})"),
+    _Pattern(r"(?u:\d)", r"\p{Nd}"),
+    _Pattern(r"(?u:\s)", r"\p{White_Space}"),
+    _Pattern("[^]", "(?s:.)"),
+    _Pattern("(?s:.)", "(?s:.)"),
+    _Pattern("(?R:.)", f"[^{_LINE_ENDS}]"),
+    _Pattern("(?x: a # b\n )", "a"),
+    _Pattern("(?x:[ a] \\  b?)", "[ a] b?"),
+    _Pattern("a(?# a comment )", "a"),
+    _Pattern(r"(?-i:K)", "(?-i:K)"),
 )
 _POINTS = (
     _Pattern("^", r"\A"),
@@ -57,7 +74,14 @@ _POINTS = (
     _Pattern(r"(?u:\b)", _boundary(r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}")),
     _Pattern("(?m:^)", rf"(?:\A|(?<=[{_LINE_ENDS}]))"),
     _Pattern("(?m:$)", rf"(?=[{_LINE_ENDS}]|\Z)"),
+    _Pattern(r"\z", r"\Z"),
+    _Pattern(r"\b{start}", f"(?<![{_WORD}])(?=[{_WORD}])"),
+    _Pattern(r"\b{end}", f"(?<=[{_WORD}])(?![{_WORD}])"),
+    _Pattern(r"\b{start-half}", f"(?<![{_WORD}])"),
+    _Pattern(r"\b{end-half}", f"(?![{_WORD}])"),
 )
+_GROUPS = ("(", "(?:", "(?<{0}>", "(?P<{0}>", "(?'{0}'", "(?x-x:", "(?U:")
+_FOLDING = ("(?i:", "(?:(?i)", "(?i-x:", "(?iU:", "((?x)(?i)(?-x)")
 _REPEATS = ("*", "+", "?", "{2}", "{1,2}", "{0,3}", "{2,}", "*?", "+?", "??", "{1,2}?")
 
 
@@ -84,8 +108,11 @@ def _random_pattern(random_: random.Random, depth: int, *, behind: bool = False)
         return _wrap("(", inner, "|)")
     if kind < 0.8:
         return _wrap("(?:", inner, ")" + random_.choice(_REPEATS))
-    if kind < 0.83:
-        return _wrap("(?i:", inner, ")")
+    if kind < 0.82:
+        return _Pattern(random_.choice(_FOLDING) + inner.ours + ")", f"(?i:{inner.theirs})")
+    if kind < 0.84:
+        group = random_.choice(_GROUPS).format(f"n{random_.randrange(1 << 60)}")
+        return _Pattern(group + inner.ours + ")", f"(?:{inner.theirs})")
     if kind < 0.9 and not behind:
         return _wrap("(?" + random_.choice("=!"), inner, ")")
     return _wrap("(?<" + random_.choice("=!"), inner, ")")

@@ -21,6 +21,9 @@ CODE = r"[A-Z]{3}-[0-9]{4}"
 CHOICES = ["yes", 'no, "never"', "vielleicht später"]
 EBNF = 'root ::= pair ("," pair)*\npair ::= [a-z] "=" [0-9]'
 LARK = 'start: pair ("," pair)*\npair: /[a-z]/ "=" /[0-9]/'
+GRAMMARS = json.dumps(
+    {"grammars": [{"lark_grammar": 'start: @p ("," @p)*'}, {"name": "p", "lark_grammar": 'start: /[a-z]/ "=" /[0-9]/'}]}
+)
 PAIRS = re.compile("[a-z]=[0-9](,[a-z]=[0-9])*")
 
 Check = Callable[[str], object]
@@ -51,6 +54,16 @@ def is_object(text: str) -> None:
     assert isinstance(json.loads(text), dict)
 
 
+def is_compact(text: str) -> None:
+    assert re.fullmatch(r'(?:[^"\s]|"(?:[^"\\]|\\.)*")*', text), text
+    is_object(text)
+
+
+def is_compact_weather(text: str) -> None:
+    is_compact(text)
+    is_weather(text)
+
+
 SENT: dict[str, tuple[dict[str, Any], Check]] = {
     "json": ({"structured_outputs": {"json": WEATHER_SCHEMA}}, is_weather),
     "json text": ({"structured_outputs": {"json": json.dumps(WEATHER_SCHEMA)}}, is_weather),
@@ -75,6 +88,15 @@ SENT: dict[str, tuple[dict[str, Any], Check]] = {
     "others null": (
         {"structured_outputs": {"regex": CODE, "json": None, "disable_any_whitespace": False}, "guided_json": None},
         matches(CODE),
+    ),
+    "grammars by name": ({"structured_outputs": {"grammar": GRAMMARS}}, matches(PAIRS.pattern)),
+    "json without white space": (
+        {"structured_outputs": {"json": WEATHER_SCHEMA, "disable_any_whitespace": True}},
+        is_compact_weather,
+    ),
+    "json_object without white space": (
+        {"structured_outputs": {"json_object": True, "disable_any_whitespace": True}},
+        is_compact,
     ),
     "backend named": (
         {"guided_regex": CODE, "guided_decoding_backend": "outlines", "guided_whitespace_pattern": None},
@@ -340,22 +362,40 @@ WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "(at /properties/a",
     ),
     "white space": (
-        {"structured_outputs": {"json": {}, "disable_any_whitespace": True}},
+        {"structured_outputs": {"json": {}, "disable_any_whitespace": "yes"}},
         "structured_outputs.disable_any_whitespace",
+        "invalid_type",
+        "must be true or false",
+    ),
+    "options in a schema": (
+        {"structured_outputs": {"json": {"x-guidance": 1}, "disable_any_whitespace": True}},
+        "structured_outputs.json",
+        "invalid_schema",
+        "must be an object (at /x-guidance",
+    ),
+    "additional properties": (
+        {"structured_outputs": {"json": {}, "disable_additional_properties": True}},
+        "structured_outputs.disable_additional_properties",
         "unsupported_parameter",
         "not supported",
+    ),
+    "list of grammars broken": (
+        {"guided_grammar": '{"grammars": [{"lark_grammar": "start: ("}]}'},
+        "guided_grammar",
+        "invalid_grammar",
+        "line 1, column 9",
     ),
     "white space pattern": (
         {"structured_outputs": {"json": {}, "whitespace_pattern": " ?"}},
         "structured_outputs.whitespace_pattern",
         "unsupported_parameter",
-        "not supported",
+        'not supported by this server; "x-guidance" in the schema can say it',
     ),
     "guided white space pattern": (
         {"guided_json": {}, "guided_whitespace_pattern": ""},
         "guided_whitespace_pattern",
         "unsupported_parameter",
-        "not supported",
+        'not supported by this server; "x-guidance" in the schema can say it',
     ),
 }
 
