@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structural_tags.formats.base import (
+    WORD,
     Arguments,
     Calls,
     CallSyntax,
@@ -34,6 +35,7 @@ from structural_tags.formats.base import (
     Name,
     Part,
     Reasoning,
+    Word,
     written_name,
 )
 from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
@@ -57,6 +59,7 @@ ReasoningMode = bool | Literal["auto"]
 """The answer begins with the format's reasoning block, does not, or as the model likes."""
 
 _INDEX = "0|[1-9][0-9]{0,5}"
+_WORD = f"{WORD}{{1,64}}"
 
 
 def build_tag(
@@ -342,6 +345,8 @@ def _part(part: Part, tool: Tool) -> Node:
             return {"type": "regex", "pattern": _INDEX}
         case Identifier(length):
             return {"type": "regex", "pattern": f"[a-zA-Z0-9]{{{length}}}"}
+        case Word():
+            return {"type": "regex", "pattern": _WORD}
         case Arguments(style, any_order):
             schema = tool.parameters
             if schema is True or not tool.strict:

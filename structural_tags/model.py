@@ -116,6 +116,7 @@ Style: TypeAlias = Literal[
     "step_xml",
     "deepseek_xml",
     "deepseek_v4_1_xml",
+    "gigachat_xml",
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",

@@ -88,6 +88,16 @@ DSML_SPACED = Fields(
     after_label='">',
     line="\n",
 )
+GCML = Fields(
+    "gigachat_xml",
+    f'<{_BAR}GCML{_BAR}parameter name="',
+    '" string="',
+    f"</{_BAR}GCML{_BAR}parameter>",
+    string_label="true",
+    json_label="false",
+    after_label='">',
+    line="\n",
+)
 KIMI_K3 = Fields(
     "kimi_k3_xml",
     '<|open|>argument key="',
@@ -102,6 +112,6 @@ FUNCTION_GEMMA = Braces("function_gemma", "<escape>")
 PYTHONIC = Keywords()
 
 STYLES: tuple[ArgumentStyle, ...] = (
-    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, KIMI_K3),
+    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, GCML, KIMI_K3),
     *(GEMMA, FUNCTION_GEMMA, PYTHONIC),
 )

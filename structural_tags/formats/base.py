@@ -6,7 +6,7 @@ One answer looks like this; every part is optional, and `|` only separates them:
     CONTENT | lead | calls.begin | CALL | separator | CALL | calls.end
 
 A CALL is written as a template: texts with slots between them (`Name`, `Arguments`, and where a family has them
-`Index` and `Identifier`). Hermes calls are
+`Index`, `Identifier` and `Word`). Hermes calls are
 
     CallSyntax('<tool_call>\\n{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}\\n</tool_call>")
 
@@ -28,6 +28,10 @@ BLANKS = " \t\r\n"
 
 BARE_NAME = r"[^\s<>(){}\[\]\"',:=|\\/]"
 """A character of a name that stands without quotation marks: none that could begin what follows it."""
+
+
+WORD = "[A-Za-z0-9_.-]"
+"""A character of a `Word`."""
 
 
 def _check_end(end: str) -> None:
@@ -85,6 +89,13 @@ class Identifier:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word that the model chooses and nobody reads; `usual` is the one that rendering writes."""
+
+    usual: str
+
+
+@dataclass(frozen=True)
 class Arguments:
     """The arguments; `any_order`: not in the order in which the schema declares them."""
 
@@ -95,7 +106,7 @@ class Arguments:
 QUOTED_NAME = Name(quoted=True)
 BARE = Name(quoted=False)
 
-Part = str | Name | Index | Identifier | Arguments
+Part = str | Name | Index | Identifier | Word | Arguments
 
 
 class CallSyntax:
@@ -133,8 +144,10 @@ class CallSyntax:
         if not name_slot.quoted and isinstance(after, str) and re.match(BARE_NAME, after):
             raise ValueError("what follows a bare name must not look like more of it")
         for one, two in pairwise(parts):
-            if isinstance(one, Index | Identifier) and not isinstance(two, str):
-                raise ValueError("an index or an identifier needs a text after it")
+            if isinstance(one, Index | Identifier | Word) and not isinstance(two, str):
+                raise ValueError("an index, an identifier or a word needs a text after it")
+            if isinstance(one, Word) and re.match(WORD, str(two)):
+                raise ValueError("what follows a word must not look like more of it")
         if isinstance(self.arguments, Fields | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
             raise ValueError("arguments in this style need a text after them")
         if self.tail and isinstance(self.tail[0], str) and self.tail[0][0] in BLANKS and self.arguments.style != "json":

@@ -1,4 +1,5 @@
-"""Command R7B and Command A: thinking, then either actions (a JSON list) or a marked response."""
+"""Command R+: a list of actions in a fence. Command R7B and Command A: thinking, then either actions (a JSON list) or a
+marked response."""
 
 from __future__ import annotations
 
@@ -28,6 +29,30 @@ _ACTIONS = Calls(
     end="\n]<|END_ACTION|>",
 )
 _STOPS = ("<|END_OF_TURN_TOKEN|>",)
+
+COMMAND_R_PLUS = ModelFormat(
+    name="command_r_plus",
+    calls=Calls(
+        (
+            CallSyntax(
+                *('    {\n        "tool_name": "', QUOTED_NAME),
+                *('",\n        "parameters": ', Arguments(JSON), "\n    }"),
+            ),
+        ),
+        trigger="Action:\n```json\n[",
+        begin="Action:\n```json\n[\n",
+        separator=",\n",
+        end="\n]```",
+        lead="\n",
+        lead_always=True,
+    ),
+    stops=_STOPS,
+    signs=(Signs(("\\nAction:\\n```json\\n[\\n",)),),
+    sources=(
+        "CohereForAI-c4ai-command-r-plus-tool_use.jinja (ik_llama.cpp 8337e4cd): message.tool_calls; its tool "
+        "`directly-answer` is none of a request's, so an answer without calls is text",
+    ),
+)
 
 COMMAND_R7B = ModelFormat(
     name="command_r7b",

@@ -58,12 +58,6 @@ JAMBA = ModelFormat(
     sources=("vLLM, tool_parsers/jamba_tool_parser.py, commit 400ffd76: a JSON list in <tool_calls>",),
 )
 
-HUNYUAN_A13B = ModelFormat(
-    name="hunyuan_a13b",
-    calls=Calls((_OBJECT,), trigger="<tool_calls>", begin="<tool_calls>[", separator=", ", end="]</tool_calls>"),
-    sources=('vLLM 0.32, parser hunyuan_a13b: <tool_calls>[{"name", "arguments"}]</tool_calls>',),
-)
-
 PHI_4_MINI = ModelFormat(
     name="phi_4_mini",
     calls=Calls((_OBJECT,), trigger="functools[", begin="functools[", separator=", ", end="]"),
@@ -88,6 +82,29 @@ NEMOTRON_SUPER = ModelFormat(
     sources=(
         "nvidia-Llama-3_3-Nemotron-Super-49B-v1_5.jinja (github.com/ggml-org/llama.cpp, models/templates, commit "
         "1035d607): message.tool_calls; the system message, not a variable, turns reasoning off",
+    ),
+)
+
+NEMOTRON_NANO_2 = ModelFormat(
+    name="nemotron_nano_2",
+    calls=Calls((_OBJECT,), trigger="<TOOLCALL>", begin="<TOOLCALL>[", separator=", ", end="]</TOOLCALL>", lead="\n\n"),
+    reasoning=Reasoning("<think>", "</think>", in_prompt=True, pad="\n", switch=""),
+    stops=("<SPECIAL_12>",),
+    signs=(Signs(("<TOOLCALL>[", "<SPECIAL_11>")),),
+    sources=(
+        "NVIDIA-Nemotron-Nano-v2.jinja (github.com/ggml-org/llama.cpp, models/templates, commit 5801ed35) and "
+        "tool_chat_template_nemotron_nano_v2.jinja (vLLM, examples, commit 385768ea): message.tool_calls, "
+        "add_generation_prompt; a message with /no_think, not a variable, closes the block",
+    ),
+)
+
+XLAM = ModelFormat(
+    name="xlam",
+    calls=Calls((_OBJECT,), begin="[", separator=", ", end="]"),
+    signs=(Signs(("xLAM", '[{"name": "tool_call_name", "arguments": {')),),
+    sources=(
+        "tool_chat_template_xlam_llama.jinja (vLLM, examples, commit 466716c2): message.tool_calls; the answer is the "
+        "list and nothing else",
     ),
 )
 

@@ -18,34 +18,6 @@ EXAONE_4 = ModelFormat(
     sources=("xgrammar 0.2.9, builtin_structural_tag.py: `exaone`",),
 )
 
-GIGACHAT_3_1 = ModelFormat(
-    name="gigachat_3_1",
-    calls=Calls(
-        (CallSyntax('<|function_call|>{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),),
-        trigger="<|function_call|>",
-        single=True,
-    ),
-    stops=("<|message_sep|>",),
-    signs=(Signs(("<|function_call|>", "<|role_sep|>")),),
-    sources=("GigaChat3.1-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
-)
-
-GIGACHAT_3 = ModelFormat(
-    name="gigachat_3",
-    calls=Calls(
-        (
-            CallSyntax(
-                '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "',
-                *(QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),
-            ),
-        ),
-        trigger="<|message_sep|>",
-        single=True,
-    ),
-    signs=(Signs(("function call", "<|role_sep|>"), ("<|function_call|>",)),),
-    sources=("GigaChat3-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
-)
-
 INTERNLM_2 = ModelFormat(
     name="internlm_2",
     calls=Calls(

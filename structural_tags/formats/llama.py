@@ -1,4 +1,5 @@
-"""Llama 3.x: one JSON object that is the whole answer; Llama 4 (and 3.2 on request): a list of Python calls."""
+"""Llama 3.x, and 4 on request: one JSON object that is the whole answer; Llama 4, and 3.2 on request: a list of Python
+calls."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, Ca
 
 _STOPS = ("<|eot_id|>", "<|eom_id|>")
 
+_CALL = CallSyntax('{"name": "', QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}")
+
 LLAMA_3_JSON = ModelFormat(
     name="llama_3_json",
     calls=Calls(
-        (CallSyntax('{"name": "', QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}"),),
+        (_CALL,),
         trigger='{"name": "',
         separator="; ",
     ),
@@ -20,6 +23,17 @@ LLAMA_3_JSON = ModelFormat(
         "meta-llama-Llama-3.1-8B-Instruct.jinja, meta-llama-Llama-3.2-3B-Instruct.jinja (ik_llama.cpp 8337e4cd): "
         "message.tool_calls, one call a turn",
         "vLLM 0.32, parser llama3_json: several calls are joined by '; '",
+    ),
+)
+
+LLAMA_4_JSON = ModelFormat(
+    name="llama_4_json",
+    calls=Calls((_CALL,), trigger='{"name": "'),
+    stops=("<|eot|>", "<|eom|>"),
+    signs=(Signs(('{"name": ', '"parameters": ', "<|header_start|>")),),
+    sources=(
+        "tool_chat_template_llama4_json.jinja (vLLM, examples, commit 97ce4234): message.tool_calls, content before, "
+        "nothing between calls",
     ),
 )
 

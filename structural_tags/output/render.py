@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from structural_tags.formats.base import Arguments, Calls, Identifier, Index, Marked, ModelFormat, Name, written_name
+from structural_tags.formats.base import (
+    Arguments,
+    Calls,
+    Identifier,
+    Index,
+    Marked,
+    ModelFormat,
+    Name,
+    Word,
+    written_name,
+)
 from structural_tags.output.arguments.write import write_arguments
 from structural_tags.output.events import Call, ParsedOutput
 
@@ -76,6 +86,8 @@ def _call(calls: Calls, call: Call, at: int) -> str:
                 pieces.append(str(first + at))
             case Identifier(length):
                 pieces.append(f"call{at:0{length - 4}}")
+            case Word(usual):
+                pieces.append(usual)
             case Arguments(style, _):
                 pieces.append(write_arguments(style, call.arguments))
             case str():

@@ -151,6 +151,9 @@ FAMILIES: dict[str, Family] = {
         drops_reasoning=True,
         without_reasoning="<|START_THINKING|><|END_THINKING|>",
     ),
+    _IK + "CohereForAI-c4ai-command-r-plus-tool_use": Family(
+        "command_r_plus", _COHERE, ("\n<|START_OF_TURN_TOKEN|>",), lists_tools=False
+    ),
     _IK + "unsloth-Apriel-1.5": Family("apriel_1_5", "<|assistant|>\n", ("\n<|end|>",)),
     _IK + "Apriel-1.6-15b-Thinker-fixed": Family("apriel_1_6", "<|begin_assistant|>\n", ("\n<|end|>",)),
     _IK + "Apertus-8B-Instruct": Family("apertus", "<|assistant_start|>"),

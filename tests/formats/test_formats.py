@@ -10,14 +10,14 @@ import pytest
 
 from structural_tags.formats import FORMATS, Arguments, Calls, CallSyntax, Identifier, Index, ModelFormat, get_format
 from structural_tags.formats.arguments import GLM, JSON, PYTHONIC
-from structural_tags.formats.base import BARE, QUOTED_NAME, Part
+from structural_tags.formats.base import BARE, QUOTED_NAME, Part, Word
 from structural_tags.formats.recognise import recognise
 from tests.formats.families import FAMILIES
 from tests.formats.templates import stored_templates
 
 
 def test_get_format_of_unknown_name_lists_the_known() -> None:
-    with pytest.raises(ValueError, match=r"unknown model format 'x'; known: apertus, .*, hermes, .*step_3_5$"):
+    with pytest.raises(ValueError, match=r"unknown model format 'x'; known: apertus, .*, hermes, .*xlam$"):
         get_format("x")
 
 
@@ -38,6 +38,8 @@ def test_format_names_its_sources(fmt: ModelFormat) -> None:
         (("<c>", BARE, ":", BARE, Arguments(JSON)), "one name, and then its arguments"),
         (("<c>", BARE, ":", Index(), Arguments(JSON)), "needs a text after it"),
         (("<c>", BARE, ":", Identifier(9), Arguments(JSON)), "needs a text after it"),
+        (("<c>", Word("w"), BARE, ":", Arguments(JSON)), "needs a text after it"),
+        (("<c>", Word("w"), "-", BARE, ":", Arguments(JSON)), "look like more of it"),
         (("<c>", BARE, "", Arguments(JSON)), "is empty"),
         (("<c>", BARE, "\n", Arguments(GLM)), "need a text after them"),
         (("<c>", BARE, "(", Arguments(PYTHONIC)), "need a text after them"),
@@ -74,6 +76,7 @@ def test_format_without_sources_is_refused() -> None:
 
 RECOGNISED = {name: family.format for name, family in FAMILIES.items()} | {
     "ikawrakow/ik_llama.cpp:GigaChat3-10B-A1.8B": "gigachat_3",
+    "ikawrakow/ik_llama.cpp:MiroThinker": "mirothinker",
     "ikawrakow/ik_llama.cpp:LFM2-8B-A1B": "lfm2",
     "ikawrakow/ik_llama.cpp:LFM2.5-Instruct": "lfm2",
     "ikawrakow/ik_llama.cpp:deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_r1",
@@ -94,8 +97,6 @@ WITHOUT_TOOLS = {
     "lenml:llama3_1": "plain",
 }
 NOT_DESCRIBED = (
-    "ikawrakow/ik_llama.cpp:CohereForAI-c4ai-command-r-plus-tool_use",
-    "ikawrakow/ik_llama.cpp:MiroThinker",
     "ikawrakow/ik_llama.cpp:meetkai-functionary-medium-v3.2",
 )
 """Their calls are of a kind that no format describes: they are told to be nothing."""
