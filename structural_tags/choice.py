@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from structural_tags.formats.arguments import Nested
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -347,18 +348,25 @@ def _part(part: Part, tool: Tool) -> Node:
             return {"type": "regex", "pattern": f"[a-zA-Z0-9]{{{length}}}"}
         case Word():
             return {"type": "regex", "pattern": _WORD}
-        case Arguments(style, any_order):
-            schema = tool.parameters
-            if schema is True or not tool.strict:
-                schema = {"type": "object"}
-            node: Node = {"type": "json_schema", "json_schema": schema}
-            if style.style != "json":
-                node["style"] = style.style
-            if any_order and tool.strict:
-                node["any_order"] = True
-            return node
+        case Arguments():
+            return _arguments(part, tool)
         case str():
             return _constant(part)
+
+
+def _arguments(part: Arguments, tool: Tool) -> Node:
+    """What the tool's schema allows if it is strict, else any object."""
+    style, schema = part.style, tool.parameters
+    if schema is True or not tool.strict:
+        if isinstance(style, Nested) and style.anything:
+            return {"type": "grammar", "grammar": style.anything}
+        schema = {"type": "object"}
+    node: Node = {"type": "json_schema", "json_schema": schema}
+    if style.style != "json":
+        node["style"] = style.style
+    if part.any_order and tool.strict:
+        node["any_order"] = True
+    return node
 
 
 def _without(node: Node, texts: Sequence[str]) -> Node:

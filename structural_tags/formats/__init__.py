@@ -15,7 +15,7 @@ from structural_tags.formats.base import (
     Signs,
     Word,
 )
-from structural_tags.formats.cohere import COMMAND_A, COMMAND_R7B, COMMAND_R_PLUS
+from structural_tags.formats.cohere import COMMAND_A, COMMAND_R7B, COMMAND_R_PLUS, COMMAND_XML
 from structural_tags.formats.deepseek import (
     DEEPSEEK_R1,
     DEEPSEEK_V3,
@@ -53,7 +53,7 @@ from structural_tags.formats.kimi_k2 import KIMI_K2, KIMI_K2_THINKING
 from structural_tags.formats.kimi_k3 import KIMI_K3
 from structural_tags.formats.llama import LLAMA_3_JSON, LLAMA_4_JSON, LLAMA_PYTHONIC
 from structural_tags.formats.longcat import LONGCAT_FLASH
-from structural_tags.formats.minimax import MINIMAX_M2
+from structural_tags.formats.minimax import MINIMAX_M2, MINIMAX_M3
 from structural_tags.formats.mirothinker import MIROTHINKER
 from structural_tags.formats.mistral import MISTRAL_CALL_ID, MISTRAL_REASONING, MISTRAL_V7, MISTRAL_V11
 from structural_tags.formats.plain import PLAIN, PLAIN_THINKING
@@ -98,7 +98,7 @@ _ALL = (
         STEP_3_5,
         MIMO_V2,
     ),
-    *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
+    *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, MINIMAX_M3, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
     *(DEEPSEEK_V3, DEEPSEEK_R1, DEEPSEEK_V3_1, DEEPSEEK_V3_2, DEEPSEEK_V4, DEEPSEEK_V4_1),
     *(
         LLAMA_3_JSON,
@@ -112,7 +112,7 @@ _ALL = (
         MISTRAL_CALL_ID,
         MISTRAL_REASONING,
     ),
-    *(HARMONY, GEMMA_4, FUNCTION_GEMMA, COMMAND_R_PLUS, COMMAND_R7B, COMMAND_A, STEP_3, ERNIE_4_5),
+    *(HARMONY, GEMMA_4, FUNCTION_GEMMA, COMMAND_R_PLUS, COMMAND_R7B, COMMAND_A, COMMAND_XML, STEP_3, ERNIE_4_5),
     *(APRIEL_1_5, APRIEL_1_6, APERTUS, JAMBA, HUNYUAN_A13B, HUNYUAN_3, PHI_4_MINI, FIREFUNCTION_V2, XLAM),
     *(GRANITE_3, NEMOTRON_SUPER, NEMOTRON_NANO_2, PLAMO_3),
     *(EXAONE_4, GIGACHAT_3, GIGACHAT_3_1, GIGACHAT_3_5, INTERNLM_2, FUNCTIONARY_3_1, GRANITE_4),

@@ -21,7 +21,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from itertools import pairwise
 
-from structural_tags.formats.arguments import ArgumentStyle, Fields, Keywords
+from structural_tags.formats.arguments import ArgumentStyle, Fields, Keywords, Nested
 
 BLANKS = " \t\r\n"
 """White space of JSON (RFC 8259, section 2); text made of it alone is layout where it touches a call."""
@@ -148,7 +148,7 @@ class CallSyntax:
                 raise ValueError("an index, an identifier or a word needs a text after it")
             if isinstance(one, Word) and re.match(WORD, str(two)):
                 raise ValueError("what follows a word must not look like more of it")
-        if isinstance(self.arguments, Fields | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
+        if isinstance(self.arguments, Fields | Nested | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
             raise ValueError("arguments in this style need a text after them")
         if self.tail and isinstance(self.tail[0], str) and self.tail[0][0] in BLANKS and self.arguments.style != "json":
             raise ValueError("what follows the arguments must not begin with white space")

@@ -1,4 +1,4 @@
-"""GigaChat 3: one call a turn, an object of JSON after a mark; 3.5: a section of invocations, DeepSeek's DSML renamed."""
+"""GigaChat 3: one call a turn, an object of JSON after a mark; 3.5: a section of invocations, as DeepSeek's DSML."""
 
 from __future__ import annotations
 

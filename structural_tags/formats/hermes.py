@@ -49,8 +49,8 @@ SMOLLM_3 = ModelFormat(
     reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n"),
     signs=(Signs(("xml_tools", "<tool_call>", 'reasoning_mode == "/think"')),),
     sources=(
-        "chat_template of SmolLM3-3B as bfcl_eval's SmolLM3Handler quotes it: xml_tools, whose text asks for Hermes' calls; "
-        "reasoning_mode. Past calls are not printed, and its calls of Python (python_tools) are none of OpenAI's",
+        "chat_template of SmolLM3-3B as bfcl_eval's SmolLM3Handler quotes it: xml_tools, whose text asks for Hermes' "
+        "calls; reasoning_mode. Past calls are not printed; its calls in Python (python_tools) are not read",
     ),
 )
 

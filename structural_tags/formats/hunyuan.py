@@ -39,7 +39,7 @@ HUNYUAN_3 = ModelFormat(
     reasoning=Reasoning("<think>", "</think>", in_prompt=True, by_default=False, switch=""),
     signs=(Signs(("<tool_sep>", "<arg_key>")),),
     sources=(
-        "chat_template.jinja of Hy3-preview (github.com/Fisher-Ju/Hy3-preview, commit f06e5e76): message['tool_calls'], "
-        "add_generation_prompt; reasoning_effort (no_think, low, high), no switch, opens or closes the block",
+        "chat_template.jinja of Hy3-preview (github.com/Fisher-Ju/Hy3-preview, commit f06e5e76): "
+        "message['tool_calls'], add_generation_prompt; reasoning_effort (no_think, low, high) opens or closes it",
     ),
 )

@@ -35,6 +35,6 @@ MIROTHINKER = ModelFormat(
     signs=(Signs(("<use_mcp_tool>", "<server_name>")),),
     sources=(
         "MiroThinker.jinja (ik_llama.cpp 8337e4cd): render_tool_call, render_tool_server, reasoning_content; the "
-        "system message allows one call a turn (Jinja cannot render this template: its macros use the caller's variables)",
+        "system message allows one call a turn (Jinja cannot render it: its macros use variables of their caller)",
     ),
 )

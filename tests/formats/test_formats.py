@@ -96,9 +96,7 @@ WITHOUT_TOOLS = {
     "lenml:gemma3": "plain",
     "lenml:llama3_1": "plain",
 }
-NOT_DESCRIBED = (
-    "ikawrakow/ik_llama.cpp:meetkai-functionary-medium-v3.2",
-)
+NOT_DESCRIBED = ("ikawrakow/ik_llama.cpp:meetkai-functionary-medium-v3.2",)
 """Their calls are of a kind that no format describes: they are told to be nothing."""
 
 
