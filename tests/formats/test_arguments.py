@@ -208,7 +208,7 @@ def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
         ("<parameter=city>Par", '{"city": "Par', ""),
         ("<parameter=city>Paris</para", '{"city": "Paris</para', ""),
         ("<parameter=days>1", '{"days": 1', ""),
-        ("<parameter=ci", "{", ""),
+        ("<parameter=ci", '{"ci', ""),
         ("oops</function>", "{}", "oops</function>"),
         ("<parameter=city>a</parameter>oops", '{"city": "a"}', "oops"),
     ],
@@ -400,7 +400,7 @@ def test_marks_without_a_schema_are_items_where_they_are_called_so(text: str, ex
         ("<city>Paris</", '{"city": "Paris"', ""),
         ("<city>Paris<oops>1</oops></city>", '{"city": "Paris"}', "<oops>1</oops></city>"),
         ("<tags><item>1</item>oops</tags>", '{"tags": [1]}', "oops</tags>"),
-        ("<tags><item>1", '{"tags": [', ""),
+        ("<tags><item>1", '{"tags": [1', ""),
         ("oops</invoke>", "{}", "oops</invoke>"),
     ],
 )

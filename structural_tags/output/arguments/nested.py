@@ -10,6 +10,7 @@ Text that is no such arguments ends them where it is found, and what is open is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,7 @@ from structural_tags.output.arguments.base import JsonStrings, escaped, mark_ahe
 from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schema, reading_of, reading_of_item
 
 _ITEM = "item"
+_NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass
@@ -48,6 +50,9 @@ class NestedReader:
         """Of the value at hand."""
         self._types = TYPES
         """Those that it may have."""
+        self._key = ""
+        self._member = ""
+        """The text of the member at hand up to its label: no argument if none follows."""
         self._kept: list[str] = []
         """What of its text has not been handed on."""
         self._quoted = False
@@ -66,8 +71,15 @@ class NestedReader:
         return self._take(), text if self._ended else None
 
     def finish(self) -> str:
-        if self._part == self._read_value and self._held and self._quoted:
-            self._out.append(escaped(self._held))
+        if self._part in (self._read_value, self._read_after_text):
+            self._more(self._held if self._part == self._read_value else "")
+            if any(self._kept):
+                self._out.append(self._scalar("".join(self._kept)))
+        elif self._part in (self._read_key, self._read_opened):
+            before = "{" if self._part == self._read_opened else ", " if self._containers[-1].size else ""
+            self._out.append(before + '"' + escaped(self._unescaped("".join(self._kept) + self._held)))
+        elif self._part == self._read_label and not self._containers[-1].is_array:
+            self._begin_value(self._key)
         self._held = ""
         return self._take()
 
@@ -101,6 +113,7 @@ class NestedReader:
         if not mark:
             return self._hold(text[at:])
         if mark == opening:
+            self._member = opening
             self._part = self._read_label if here.is_array and style.item else self._read_key
             return rest
         if is_root:
@@ -115,11 +128,14 @@ class NestedReader:
         return rest
 
     def _read_close_end(self, text: str) -> str:
-        """The key again. Grammars without a schema cannot compare it, so nothing is made of it."""
-        return self._until(text, self._style.close_end, lambda _: self._become(self._read_between))
-
-    def _become(self, part: Callable[[str], str]) -> None:
-        self._part = part
+        """The key again. Grammars without a schema cannot compare it, so any is taken."""
+        end = _NO_KEY.search(text)
+        if end is None:
+            return self._hold(text)
+        if not text.startswith(self._style.close_end, end.start()):
+            return self._stop(text)
+        self._part = self._read_between
+        return text[end.start() + len(self._style.close_end) :]
 
     def _until(self, text: str, marker: str, then: Callable[[str], None]) -> str:
         """What stands before the marker; short text, so it is kept whole."""
@@ -137,21 +153,34 @@ class NestedReader:
         return self._until(text, self._style.middle, self._have_key)
 
     def _have_key(self, written: str) -> None:
-        for character, spelled in reversed(self._style.escapes):
-            written = written.replace(spelled, character)
-        self._begin_value(written)
+        self._key = self._unescaped(written)
         if self._style.labels:
+            self._member += written + self._style.middle
             self._part = self._read_label
         else:
+            self._begin_value(self._key)
             self._start_text()
 
+    def _unescaped(self, key: str) -> str:
+        for character, spelled in reversed(self._style.escapes):
+            key = key.replace(spelled, character)
+        return key
+
     def _read_label(self, text: str) -> str:
-        return self._until(text, self._style.after_label, self._have_label)
+        """One of the style's labels; else this was no argument."""
+        after = self._style.after_label
+        ahead = mark_ahead(text, tuple(label + after for label in self._label_types), "")
+        if ahead is None:
+            return self._stop(self._member + text)
+        mark, _ = ahead
+        if not mark:
+            return self._hold(text)
+        self._have_label(mark.removesuffix(after))
+        return text[len(mark) :]
 
     def _have_label(self, label: str) -> None:
-        if self._containers[-1].is_array:
-            self._begin_value("")
-        kind = self._label_types.get(label, "string")
+        self._begin_value(self._key)
+        kind = self._label_types[label]
         if kind in ("array", "object"):
             self._open(is_array=kind == "array")
             return
