@@ -58,6 +58,19 @@ def _field(value: str, key: str = "a") -> str:
     return f"<parameter={key}>{value}</parameter>"
 
 
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "boolean"}, "True", True),
+        ({"type": ["boolean", "null"]}, "\nNone\n", None),
+        ({"type": ["string", "null"]}, "None", "None"),
+        ({}, "False", "False"),
+    ],
+)
+def test_words_of_python_are_read_where_no_string_can_stand(schema: Any, text: str, expected: Any) -> None:
+    assert _read(QWEN, _field(text), {"properties": {"a": schema}}, strict=False) == {"a": expected}
+
+
 QWEN = next(style for style in STYLES if style.style == "qwen_xml")
 
 

@@ -24,6 +24,8 @@ Schema = Mapping[str, Any] | bool
 
 TYPES = frozenset(("string", "number", "boolean", "null", "array", "object"))
 _DEEPEST = 32
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}
+"""As the templates of Qwen3-Coder and others print them in past calls; read where no string can stand."""
 _MAYBE = "a part that holds under a condition"
 """Not a keyword: marks a subschema of which only the whole object tells whether it must be satisfied."""
 
@@ -75,6 +77,8 @@ class Reading:
         if self.kind is not Kind.STRING:
             for value in _parsed(raw):
                 yield value, raw.strip()
+        if self.kind is Kind.JSON and raw.strip() in _PYTHON_WORDS:
+            yield _PYTHON_WORDS[raw.strip()], json.dumps(_PYTHON_WORDS[raw.strip()])
         if self.kind is not Kind.JSON or not _parsed(raw):
             for text in dict.fromkeys((raw, raw.strip()) if self.listed else (raw,)):
                 yield text, json.dumps(text, ensure_ascii=False)
