@@ -200,3 +200,32 @@ def test_every_family_refuses_what_breaks_the_choices_promise(fmt: ModelFormat) 
     if fmt.calls.trigger:
         assert not _accepts(fmt, AllowedTools("auto", ("g",)), one)
         assert not _accepts(fmt, "auto", unknown)
+
+
+REASONING = [fmt for fmt in FORMATS.values() if fmt.reasoning is not None]
+
+
+@pytest.mark.parametrize("fmt", REASONING, ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("choice", ["none", "required"])
+def test_block_of_every_family_ends_after_so_many_tokens(fmt: ModelFormat, choice: ToolChoice) -> None:
+    """Tokens are bytes here. After the last one that is allowed only the block's end may come, and then the answer."""
+    block = fmt.reasoning
+    assert block is not None
+    if choice == "required" and fmt.calls is None:
+        return
+    tools = (Tool("f", STRICT),) if fmt.calls is not None else ()
+    tag = build_tag(fmt, tools=tools, tool_choice=choice, reasoning=True, max_reasoning_tokens=4)
+    assert tag is not None
+    grammar = _compiler().compile_structural_tag(tag)
+    begin = "" if block.in_prompt else block.begin + block.pad
+    calls = (Call("f", '{"a": 1}'),) if choice == "required" else ()
+    answer = render(ParsedOutput("", "" if calls else "x", calls), fmt, reasoning=True).partition(block.end)[2]
+
+    for thought, allowed in (("", True), ("a", True), ("abcd", True), ("abcde", False)):
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(begin.encode())
+        taken = matcher.accept_tokens(list(thought.encode()))
+        assert (taken == len(thought)) == allowed
+        for byte in (block.end + answer).encode() if allowed else b"":
+            assert matcher.accept_token(byte)
+        assert matcher.can_terminate() == allowed
