@@ -85,6 +85,7 @@ def build_tag(
             format cannot satisfy, or reasoning for a format that has none. The message names the place.
     """
     _check_tools(tools, tool_choice)
+    _check_names(fmt, tools)
     tools, choice = _narrowed(tools, tool_choice)
     if fmt.calls is None and (tools and choice != "none"):
         raise ValueError(f"tools: format {fmt.name!r} has no tool calls")
@@ -149,6 +150,14 @@ def _check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
             raise ValueError(f"tool_choice: there is no tool named {name!r}")
 
 
+def _check_names(fmt: ModelFormat, tools: Sequence[Tool]) -> None:
+    """No call may begin like the content."""
+    for index, tool in enumerate(tools):
+        begins = call_openings(fmt, (tool,)) if fmt.answer is not None else ()
+        if fmt.answer is not None and any(begin.startswith(fmt.answer.begin) for begin in begins):
+            raise ValueError(f"tools[{index}]: {tool.name!r} cannot be a function's name in this model's format")
+
+
 def _tag(node: Node) -> Node:
     return {"type": "structural_tag", "format": node}
 
@@ -211,8 +220,8 @@ class _Answer:
         else:
             answer = self._with_calls(calls)
         if answer is not None and self.fmt.close:
-            return _sequence([answer, _constant(self.fmt.close)])
-        return answer
+            answer = _sequence([answer, _constant(self.fmt.close)])
+        return answer if answer is None else _after_prompt(answer, self.fmt.prompted)
 
     def _without_calls(self, calls: Calls | None) -> Node | None:
         excludes = (*self.excluded, *(_triggers(calls, self.tools) if calls is not None else ()))
@@ -235,13 +244,13 @@ class _Answer:
             together = _sequence([either, alone if self.response is not None else _optional(alone)])
             return together if self.response is None else _either([together, self._content(answer, self.response)])
         if self.response is None and self.fmt.preamble is not None:
-            alone = _sequence([_optional(_between(self.fmt.preamble, _free_text())), alone])
+            alone = _sequence([_optional(_between(self.fmt.preamble, None)), alone])
         return _either([alone, self._content(answer, self.response)])
 
     def _content(self, answer: Marked, node: Node | None) -> Node:
         """The marked content: the node, or any text."""
         begin = "" if self.begun else answer.begin
-        return _between(Marked(begin, answer.end), _free_text() if node is None else node)
+        return _between(Marked(begin, answer.end, answer.until), node)
 
     def _alone(self, calls: Calls, *, single: bool = False) -> Node:
         """Calls and no content, where the answer may have nothing else."""
@@ -311,11 +320,34 @@ class _Answer:
         return sections
 
 
-def _between(marked: Marked, content: Node) -> Node:
-    """Free text that ends the turn needs no tag around it, as nothing must be excluded from it."""
+def _between(marked: Marked, content: Node | None) -> Node:
+    """The content, None for any text, in its marks. Where no mark ends it there is no tag."""
+    if content is None:
+        content = _free_text(*((marked.until,) if marked.until else ()))
     if marked.end:
         return {"type": "tag", "begin": marked.begin, "content": content, "end": marked.end}
     return _sequence([_constant(marked.begin), content]) if marked.begin else content
+
+
+def _after_prompt(node: Node, written: str) -> Node:
+    """What is left of an answer of which the prompt has written the beginning."""
+    if not written:
+        return node
+    match node["type"]:
+        case "const_string":
+            return _constant(node["value"].removeprefix(written))
+        case "tag":
+            return {**node, "begin": node["begin"].removeprefix(written)}
+        case "or":
+            return _either([_after_prompt(each, written) for each in node["elements"]])
+        case "tags_with_separator":
+            more = _sequence([_constant(node["separator"]), _either(node["tags"])])
+            first = _either([_after_prompt(tag, written) for tag in node["tags"]])
+            return _sequence([first, {"type": "star", "content": more}])
+    first, *rest = node["elements"]
+    if first["type"] == "optional":
+        return _either([_after_prompt(_sequence([*with_it, *rest]), written) for with_it in ([first["content"]], [])])
+    return _sequence([_after_prompt(first, written), *rest])
 
 
 def _triggers(calls: Calls, tools: Sequence[Tool]) -> tuple[str, ...]:

@@ -194,10 +194,12 @@ class Calls:
 
 @dataclass(frozen=True)
 class Marked:
-    """Text between marks. An empty `end` is the end of the turn."""
+    """Text between marks. An empty `end` is the end of the turn, or where a call begins (`until`)."""
 
     begin: str
     end: str
+    until: str = ""
+    """What cannot stand in the text, because a call begins with it."""
 
     def __post_init__(self) -> None:
         _check_end(self.end)
@@ -235,6 +237,8 @@ class ModelFormat:
     """Marks of text before calls, in families that have `answer`."""
     answer_in_prompt: bool = False
     """Without reasoning the chat template has already written `answer.begin`."""
+    prompted: str = ""
+    """The beginning of the answer that the generation prompt has already written, whatever the answer is."""
     answer_and_calls: bool = False
     """The marked content may come before calls; else there is one or the other."""
     close: str = ""
@@ -258,6 +262,14 @@ class ModelFormat:
             (calls.begin + syntax.first).startswith(calls.trigger) for syntax in calls.syntaxes
         ):
             raise ValueError(f"format {self.name!r}: a call must begin with the trigger")
+        if self.prompted and not all(
+            text.startswith(self.prompted)
+            for text in (
+                *(marked.begin for marked in (self.answer, self.preamble) if marked is not None),
+                *(calls.begin + syntax.first for syntax in calls.syntaxes),
+            )
+        ):
+            raise ValueError(f"format {self.name!r}: every answer must begin with what the prompt has written")
         if self.answer is None and any((calls.begin + syntax.first)[:1] in ("", *BLANKS) for syntax in calls.syntaxes):
             raise ValueError(f"format {self.name!r}: the first call must begin with a mark that is no white space")
 

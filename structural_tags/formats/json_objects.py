@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from structural_tags.formats.arguments import JSON
-from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import (
+    BARE,
+    QUOTED_NAME,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
 from structural_tags.formats.hermes import HERMES_CALLS
 
 EXAONE_4 = ModelFormat(
@@ -42,6 +52,20 @@ FUNCTIONARY_3_1 = ModelFormat(
     stops=("<|eot_id|>", "<|eom_id|>"),
     signs=(Signs(("<function=", "</function>", "<|eom_id|>"), ("<parameter=",)),),
     sources=("meetkai-functionary-medium-v3.1.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
+)
+
+FUNCTIONARY_3_2 = ModelFormat(
+    name="functionary_3_2",
+    calls=Calls((CallSyntax(">>>", BARE, "\n", Arguments(JSON)),), trigger=">>>"),
+    answer=Marked(">>>all\n", "", until=">>>"),
+    preamble=Marked(">>>all\n", "", until=">>>"),
+    prompted=">>>",
+    stops=("<|eot_id|>", "<|eom_id|>"),
+    signs=(Signs((">>>all\\n",)),),
+    sources=(
+        "meetkai-functionary-medium-v3.2.jinja (ik_llama.cpp 8337e4cd): message['content'], message['tool_calls'], "
+        "add_generation_prompt; its code_interpreter is not read",
+    ),
 )
 
 GRANITE_4 = ModelFormat(

@@ -87,10 +87,14 @@ class OutputParser:
         self._blank: list[str] | None = None
         self._gap = ""
         self._inside_end = ""
+        self._inside_until = ""
         self._inside_empty = True
         self._block = fmt.reasoning if reasoning else None
         self._after = ""
         self._part: Callable[[str], str] = self._read_text
+        self._prompted = fmt.prompted
+        """What the prompt wrote of the answer, before the first part of it is read."""
+        self._unread = self._prompted
         self._start(fmt.reasoning, reasoning)
 
     def _start(self, block: Reasoning | None, reasoning: ReasoningMode) -> None:
@@ -111,6 +115,7 @@ class OutputParser:
         """What is certain after `text`; neighbouring events of one kind are joined."""
         if self._finished:
             raise RuntimeError("feed after finish")
+        text, self._unread = (self._unread + text, "") if text else ("", self._unread)
         for start in range(0, len(text), _PIECE):
             self._advance(text[start : start + _PIECE])
         return self._out.take()
@@ -214,7 +219,7 @@ class OutputParser:
             return text[at + len(mark) :]
         self._blank = None
         self._part = self._read_text
-        return text.lstrip(BLANKS)
+        return text.lstrip(BLANKS).removeprefix(self._prompted)
 
     def _open_texts(self) -> tuple[str, ...]:
         return self._openings if self._find_calls else ()
@@ -223,7 +228,9 @@ class OutputParser:
         fmt = self._fmt
         marked = fmt.answer if fmt.answer is not None and mark == fmt.answer.begin else fmt.preamble
         assert marked is not None
+        self._prompted = ""
         self._inside_end = marked.end
+        self._inside_until = "" if self._response else marked.until
         self._inside_empty = True
         self._part = self._read_inside
 
@@ -234,17 +241,17 @@ class OutputParser:
         """A mark without a meaning of its own."""
 
     def _read_inside(self, text: str) -> str:
-        end = self._inside_end
+        end = self._inside_end or self._inside_until
         if not end:
             self._out.content(text)
             return ""
-        if self._response:
+        if self._response and self._inside_end:
             return self._read_inside_to_the_end(text, end + self._fmt.close)
         at = text.find(end)
         if at >= 0:
             self._out.content(text[:at])
             self._part = self._read_border
-            return text[at + len(end) :]
+            return text[at + len(self._inside_end) :]
         at = start_of_marker(text, (end,))
         self._out.content(text[:at])
         return self._hold(text[at:])
@@ -339,6 +346,7 @@ class OutputParser:
         if self._fmt.id_template and header.index:
             identifier = self._fmt.id_template.format(name=header.name, index=header.index)
         self._blank = None
+        self._prompted = ""
         self._out.add(CallBegin(self._number, header.name, identifier))
         tool = self._tools.get(header.name)
         end = syntax.tail[0] if syntax.tail and isinstance(syntax.tail[0], str) else ""
@@ -348,7 +356,8 @@ class OutputParser:
 
     def _refuse(self) -> str:
         """This was no call: its first marker is content, and what came after it is read again as text."""
-        self._out.content("".join(self._blank or ()) + self._gap + self._opening)
+        self._out.content("".join(self._blank or ()) + self._gap + self._opening.removeprefix(self._prompted))
+        self._prompted = ""
         self._blank = None
         self._gap = ""
         self._part = self._read_text

@@ -42,7 +42,8 @@ def render(output: ParsedOutput, fmt: ModelFormat, *, reasoning: bool | None = N
     lead = ""
     if fmt.calls is not None and calls and (fmt.calls.lead_always or content) and fmt.answer is None:
         lead = fmt.calls.lead
-    return _reasoning(output.reasoning, fmt, reasoned) + content + lead + calls + fmt.close
+    answer = content + lead + calls + fmt.close
+    return _reasoning(output.reasoning, fmt, reasoned) + answer.removeprefix(fmt.prompted)
 
 
 def _reasoning(text: str, fmt: ModelFormat, reasoned: bool) -> str:

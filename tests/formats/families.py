@@ -131,6 +131,9 @@ FAMILIES: dict[str, Family] = {
     ),
     _IK + "meetkai-functionary-medium-v3.1": Family("functionary_3_1", _LLAMA, ("<|eom_id|>",)),
     _GG + "meetkai-functionary-medium-v3.1": Family("functionary_3_1", _LLAMA, ("<|eom_id|>",), text_arguments=True),
+    _IK + "meetkai-functionary-medium-v3.2": Family(
+        "functionary_3_2", _LLAMA + ">>>", ("<|eot_id|>",), text_arguments=True
+    ),
     _IK + "mistralai-Mistral-Nemo-Instruct-2407": Family("mistral_v7", "[/INST]", drops_content=True),
     _IK + "Mistral-Small-3.2-24B-Instruct-2506": Family("mistral_call_id", "[/INST]", drops_content=True),
     _IK + "mistralai-Ministral-3-14B-Reasoning-2512": Family("mistral_reasoning", "[/INST]", drops_reasoning=True),

@@ -10,7 +10,7 @@ import pytest
 
 from structural_tags.formats import FORMATS, Arguments, Calls, CallSyntax, Identifier, Index, ModelFormat, get_format
 from structural_tags.formats.arguments import GLM, JSON, PYTHONIC
-from structural_tags.formats.base import BARE, QUOTED_NAME, Part, Word
+from structural_tags.formats.base import BARE, QUOTED_NAME, Marked, Part, Word
 from structural_tags.formats.recognise import recognise
 from tests.formats.families import FAMILIES
 from tests.formats.templates import stored_templates
@@ -56,6 +56,13 @@ def test_identifier_of_few_letters_is_refused() -> None:
         Identifier(4)
 
 
+def test_format_whose_answers_do_not_begin_as_the_prompt_has_written_is_refused() -> None:
+    calls = Calls((CallSyntax("<c>", BARE, ":", Arguments(JSON)),), trigger="<c>")
+
+    with pytest.raises(ValueError, match="'x': every answer must begin with what the prompt has written"):
+        ModelFormat(name="x", calls=calls, answer=Marked(">>>", ""), prompted=">>>", sources=("made up",))
+
+
 @pytest.mark.parametrize(
     ("calls", "message"),
     [
@@ -96,8 +103,6 @@ WITHOUT_TOOLS = {
     "lenml:gemma3": "plain",
     "lenml:llama3_1": "plain",
 }
-NOT_DESCRIBED = ("ikawrakow/ik_llama.cpp:meetkai-functionary-medium-v3.2",)
-"""Their calls are of a kind that no format describes: they are told to be nothing."""
 
 
 def test_every_stored_template_is_told(shared: Path) -> None:
@@ -106,7 +111,6 @@ def test_every_stored_template_is_told(shared: Path) -> None:
     assert {name: fmt.name if fmt else None for name, fmt in told.items()} == {
         **RECOGNISED,
         **WITHOUT_TOOLS,
-        **dict.fromkeys(NOT_DESCRIBED),
     }
 
 

@@ -17,6 +17,7 @@ from structural_tags.output import (
     OutputParser,
     ParsedOutput,
     ReasoningDelta,
+    fold,
 )
 from structural_tags.tools import Tool
 from tests.formats.answers import events_of, parse_pieces
@@ -255,3 +256,32 @@ def _calls_made(text: str, piece: int, name: str = "hermes") -> int:
     finally:
         sys.setprofile(None)
     return made
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ("all\nHi", "Hi", []),
+        ('all\nHi>>>f\n{"a": 1}>>>f\n{}', "Hi", ['{"a": 1}', "{}"]),
+        ('f\n{"a": 1}', "", ['{"a": 1}']),
+        ("all\na >>> b", "a >>> b", []),
+        ("oops", "oops", []),
+        ("", "", []),
+    ],
+)
+def test_first_mark_that_the_prompt_has_written_is_no_text(text: str, content: str, calls: list[str]) -> None:
+    fmt = get_format("functionary_3_2")
+    for pieces in ([text], list(text)):
+        parser = OutputParser(fmt, tools=(Tool("f"),), reasoning=False)
+        answer = fold([event for piece in pieces for event in parser.feed(piece)] + parser.finish())
+
+        assert answer.content == content
+        assert [call.arguments for call in answer.calls] == calls
+
+
+def test_response_format_may_spell_the_mark_of_a_call() -> None:
+    parser = OutputParser(get_format("functionary_3_2"), tools=(Tool("f"),), reasoning=False, response=True)
+
+    answer = fold([*parser.feed('all\n{"a": ">>>f\\n{}"}'), *parser.finish()])
+
+    assert answer == ParsedOutput("", '{"a": ">>>f\\n{}"}')

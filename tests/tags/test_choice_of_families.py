@@ -229,3 +229,8 @@ def test_block_of_every_family_ends_after_so_many_tokens(fmt: ModelFormat, choic
         for byte in (block.end + answer).encode() if allowed else b"":
             assert matcher.accept_token(byte)
         assert matcher.can_terminate() == allowed
+
+
+def test_function_that_is_called_as_the_content_is_marked_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"tools\[1\]: 'all' cannot be a function's name"):
+        _format_of("functionary_3_2", "auto", tools=(Tool("f"), Tool("all")))
