@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from structural_tags.formats.arguments import Nested
@@ -60,6 +60,7 @@ ReasoningMode = bool | Literal["auto"]
 """The answer begins with the format's reasoning block, does not, or as the model likes."""
 
 _INDEX = "0|[1-9][0-9]{0,5}"
+_LAYOUT = r"[ \n]{0,2}"
 _WORD = f"{WORD}{{1,64}}"
 
 
@@ -97,10 +98,20 @@ def build_tag(
     begun = fmt.answer_in_prompt and not reasoning
     answer = _Answer(fmt, tools, parallel_tool_calls, response, excluded, begun).node(choice)
     if reasoning and block is not None:
-        nodes = _reasoning(block, max_reasoning_tokens)
+        inside = block.ended_by_calls and bool(tools) and choice != "none"
+        triggers = (fmt.calls.trigger,) if inside and fmt.calls is not None else ()
+        nodes = _reasoning(block, max_reasoning_tokens, *triggers)
+        if block.answer is None and not inside:
+            nodes = [_optional(_sequence(nodes))] if optional else nodes
+            return _tag(_sequence([*nodes, answer or _free_text(*excluded)]))
+        ways = [_sequence([*nodes, _marked(block, answer or _free_text())])]
+        if inside:
+            ways.append(_ended_by_calls(fmt, tools, choice, parallel_tool_calls, max_reasoning_tokens))
         if optional:
-            nodes = [_optional(_sequence(nodes))]
-        return _tag(_sequence([*nodes, answer or _free_text(*excluded)]))
+            ways.append(_maybe_marked(block, answer or _free_text(*excluded)))
+        return _tag(_either(ways))
+    if answer is not None and block is not None:
+        answer = _maybe_marked(block, answer)
     if block is not None and block.off:
         return _tag(_sequence([_constant(block.off), answer or _free_text()]))
     return None if answer is None else _tag(answer)
@@ -182,14 +193,44 @@ def _either(nodes: Sequence[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else {"type": "or", "elements": list(nodes)}
 
 
-def _reasoning(block: Reasoning, max_tokens: int | None) -> list[Node]:
+def _reasoning(block: Reasoning, max_tokens: int | None, *excludes: str) -> list[Node]:
     """The block and what stands between it and the answer. The tag's end is excluded from its content."""
-    text = _free_text()
+    nodes = [_block(block, block.end, max_tokens, *excludes)]
+    return [*nodes, _constant(block.after)] if block.after else nodes
+
+
+def _block(block: Reasoning, end: str, max_tokens: int | None, *excludes: str) -> Node:
+    text = _free_text(*excludes)
     if max_tokens is not None:
         text["max_tokens"] = max_tokens
     begin = "" if block.in_prompt else block.begin + block.pad
-    nodes: list[Node] = [{"type": "tag", "begin": begin, "content": text, "end": block.end}]
-    return [*nodes, _constant(block.after)] if block.after else nodes
+    return {"type": "tag", "begin": begin, "content": text, "end": end}
+
+
+def _marked(block: Reasoning, answer: Node) -> Node:
+    """What follows the block, in its marks."""
+    if block.answer is None:
+        return answer
+    return _sequence([{"type": "regex", "pattern": _LAYOUT}, _between(block.answer, answer)])
+
+
+def _maybe_marked(block: Reasoning, answer: Node) -> Node:
+    return answer if block.answer is None else _either([_between(block.answer, answer), answer])
+
+
+def _ended_by_calls(
+    fmt: ModelFormat, tools: Sequence[Tool], choice: ToolChoice, parallel: bool, max_tokens: int | None
+) -> Node:
+    """A block that is not closed, because calls begin inside of it."""
+    assert fmt.reasoning is not None
+    assert fmt.calls is not None
+    trigger = fmt.calls.trigger
+    calls = replace(fmt.calls, begin=fmt.calls.begin.removeprefix(trigger), trigger="")
+    alone = _Answer(replace(fmt, calls=calls), tools, parallel, None, (), False)
+    single = isinstance(choice, NamedTool)
+    return _sequence(
+        [_block(fmt.reasoning, trigger, max_tokens, fmt.reasoning.end), alone.calls_only(calls, single=single)]
+    )
 
 
 @dataclass(frozen=True)
@@ -235,7 +276,7 @@ class _Answer:
         answer = self.fmt.answer
         if answer is None and self.response is None:
             return self._text_with_calls(calls)
-        alone = self._led(calls, self._calls_only(calls))
+        alone = self._led(calls, self.calls_only(calls))
         if answer is None:
             assert self.response is not None
             return _either([alone, _without(self.response, (*self.excluded, *_triggers(calls, self.tools)))])
@@ -254,7 +295,7 @@ class _Answer:
 
     def _alone(self, calls: Calls, *, single: bool = False) -> Node:
         """Calls and no content, where the answer may have nothing else."""
-        node = self._led(calls, self._calls_only(calls, single=single))
+        node = self._led(calls, self.calls_only(calls, single=single))
         if self.fmt.answer is not None and self.fmt.answer_and_calls:
             return _sequence([self._content(self.fmt.answer, _constant("")), node])
         return node
@@ -267,7 +308,7 @@ class _Answer:
     def _tags(self, calls: Calls) -> list[Node]:
         return [_call(syntax, tool) for tool in self.tools for syntax in calls.syntaxes]
 
-    def _calls_only(self, calls: Calls, *, single: bool = False) -> Node:
+    def calls_only(self, calls: Calls, *, single: bool = False) -> Node:
         """At least one call and nothing but calls; the answer can end only after a call."""
         tags = self._tags(calls)
         several: Node = {

@@ -41,6 +41,19 @@ def _check_end(end: str) -> None:
 
 
 @dataclass(frozen=True)
+class Marked:
+    """Text between marks. An empty `end` is the end of the turn, or where a call begins (`until`)."""
+
+    begin: str
+    end: str
+    until: str = ""
+    """What cannot stand in the text, because a call begins with it."""
+
+    def __post_init__(self) -> None:
+        _check_end(self.end)
+
+
+@dataclass(frozen=True)
 class Reasoning:
     """Text between `begin` and `end`, before the answer."""
 
@@ -58,6 +71,10 @@ class Reasoning:
     """The chat template's variable that turns reasoning on and off."""
     off: str = ""
     """What the model itself writes first when it shall not reason, because the prompt has opened the block."""
+    answer: Marked | None = None
+    """Marks around everything after the block, white space before them; where there is no block they may be missing."""
+    ended_by_calls: bool = False
+    """Calls may begin inside of the block, and end it in the place of `end`."""
 
     def __post_init__(self) -> None:
         _check_end(self.end)
@@ -190,19 +207,6 @@ class Calls:
     def is_section(self) -> bool:
         """The calls stand together between marks; else each is found by itself."""
         return bool(self.begin or self.end)
-
-
-@dataclass(frozen=True)
-class Marked:
-    """Text between marks. An empty `end` is the end of the turn, or where a call begins (`until`)."""
-
-    begin: str
-    end: str
-    until: str = ""
-    """What cannot stand in the text, because a call begins with it."""
-
-    def __post_init__(self) -> None:
-        _check_end(self.end)
 
 
 @dataclass(frozen=True)

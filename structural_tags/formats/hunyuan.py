@@ -11,7 +11,17 @@
 from __future__ import annotations
 
 from structural_tags.formats.arguments import GLM_LINES, JSON
-from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import (
+    BARE,
+    QUOTED_NAME,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
 
 HUNYUAN_A13B = ModelFormat(
     name="hunyuan_a13b",
@@ -22,7 +32,9 @@ HUNYUAN_A13B = ModelFormat(
         separator=", ",
         end="]</tool_calls>",
     ),
+    reasoning=Reasoning("<think>", "</think>", pad="\n", answer=Marked("<answer>\n", "\n</answer>")),
     sources=(
+        "vLLM, reasoning/hunyuan_a13b_reasoning_parser.py, commit 0011c743: the block, and the marks around the answer",
         "tool_chat_template_hunyuan_a13b.jinja (vLLM, examples, commit 630fe7e7): message['tool_calls']",
         'vLLM 0.32, parser hunyuan_a13b: <tool_calls>[{"name", "arguments"}]</tool_calls>',
     ),

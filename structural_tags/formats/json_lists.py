@@ -6,7 +6,16 @@
 from __future__ import annotations
 
 from structural_tags.formats.arguments import JSON
-from structural_tags.formats.base import QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import (
+    QUOTED_NAME,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
 
 _OBJECT = CallSyntax('{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}")
 
@@ -48,8 +57,13 @@ APERTUS = ModelFormat(
         separator=", ",
         end="]<|tools_suffix|>",
     ),
+    reasoning=Reasoning("<|inner_prefix|>", "<|inner_suffix|>", by_default=False, ended_by_calls=True),
     signs=(Signs(("<|tools_prefix|>", "<|tools_suffix|>")),),
-    sources=("Apertus-8B-Instruct.jinja (ik_llama.cpp 8337e4cd): message.tool_calls",),
+    sources=(
+        "Apertus-8B-Instruct.jinja (ik_llama.cpp 8337e4cd): message.tool_calls; blocks: thoughts, which calls do not "
+        "close, and responses, which do",
+        "vLLM, reasoning/apertus_reasoning_parser.py, commit 23232cfa: the model opens the block",
+    ),
 )
 
 JAMBA = ModelFormat(
@@ -111,10 +125,13 @@ XLAM = ModelFormat(
 GRANITE_3 = ModelFormat(
     name="granite_3",
     calls=Calls((_OBJECT,), trigger="<|tool_call|>", begin="<|tool_call|>[", separator=", ", end="]"),
+    reasoning=Reasoning(
+        "<think>", "</think>", by_default=False, switch="thinking", answer=Marked("<response>", "</response>")
+    ),
     signs=(Signs(("<|tool_call|> followed by a JSON list",)),),
     sources=(
         "ibm-granite-granite-3.3-2B-Instruct.jinja (ik_llama.cpp 8337e4cd): the system message asks for <|tool_call|> "
-        "and a JSON list of tools used",
+        "and a JSON list of tools used; with `thinking`, for <think></think> and <response></response>",
         "vLLM 0.32, parser granite: the objects have name and arguments",
     ),
 )

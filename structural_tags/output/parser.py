@@ -95,6 +95,11 @@ class OutputParser:
         self._prompted = fmt.prompted
         """What the prompt wrote of the answer, before the first part of it is read."""
         self._unread = self._prompted
+        self._closing = ""
+        """The mark that closes the answer, if it is the last text of all."""
+        self._closes = False
+        self._last = ""
+        """The end of the text so far that may be the closing mark."""
         self._start(fmt.reasoning, reasoning)
 
     def _start(self, block: Reasoning | None, reasoning: ReasoningMode) -> None:
@@ -104,6 +109,9 @@ class OutputParser:
             self._open_content(self._fmt.answer.begin)
         if block is None:
             return
+        if block.answer is not None:
+            self._closing = block.answer.end
+            self._part = self._read_answer_mark
         if reasoning:
             self._after = block.after
             self._part = self._read_reasoning if block.in_prompt else self._read_opening
@@ -116,9 +124,20 @@ class OutputParser:
         if self._finished:
             raise RuntimeError("feed after finish")
         text, self._unread = (self._unread + text, "") if text else ("", self._unread)
+        text = self._keep_last(text)
         for start in range(0, len(text), _PIECE):
             self._advance(text[start : start + _PIECE])
         return self._out.take()
+
+    def _keep_last(self, text: str) -> str:
+        """All but what may be the closing mark; the mark itself is known when no more text comes."""
+        closing = self._closing
+        if not closing:
+            return text
+        text = self._last + text
+        at = len(text) - len(closing) if text.endswith(closing) else start_of_marker(text, (closing,))
+        self._last = text[at:]
+        return text[:at]
 
     def finish(self) -> list[Event]:
         """The rest, when no more text comes: what was held back is text of the part it stands in.
@@ -126,6 +145,8 @@ class OutputParser:
         An end marker that was cut off belongs to its call and is dropped; the call has no `CallEnd`.
         """
         self._finished = True
+        if self._last and not (self._closes and self._last == self._closing):
+            self._advance(self._last)
         while self._part == self._read_header:
             self._advance(self._refuse())
         if self._part in (self._read_pad, self._read_reasoning):
@@ -164,7 +185,7 @@ class OutputParser:
             return text[len(begin) :]
         if begin.startswith(text):
             return self._hold(text)
-        self._start_run()
+        self._start_answer()
         return text
 
     def _read_pad(self, text: str) -> str:
@@ -179,12 +200,18 @@ class OutputParser:
         block = self._block
         assert block is not None
         at = text.find(block.end)
+        begins = self._open_texts() if block.ended_by_calls else ()
+        called = min((found for begin in begins if (found := text.find(begin)) >= 0), default=-1)
+        if called >= 0 and not 0 <= at < called:
+            self._out.reasoning(text[:called])
+            self._start_run()
+            return text[called:]
         if at >= 0:
             self._out.reasoning(text[:at].removesuffix(block.pad))
             self._after = block.after
             self._part = self._read_after
             return text[at + len(block.end) :]
-        at = start_of_marker(text, (block.pad + block.end, block.end))
+        at = start_of_marker(text, (block.pad + block.end, block.end, *begins))
         self._out.reasoning(text[:at])
         return self._hold(text[at:])
 
@@ -195,8 +222,28 @@ class OutputParser:
             n += 1
         self._after = self._after[n:]
         if n < len(text) or not self._after:
-            self._start_run()
+            self._start_answer()
         return text[n:]
+
+    def _start_answer(self) -> None:
+        """After the block, or where there is none."""
+        self._start_run()
+        if self._closing:
+            self._part = self._read_answer_mark
+
+    def _read_answer_mark(self, text: str) -> str:
+        """The mark that opens the answer, or the answer itself."""
+        block = self._fmt.reasoning
+        assert block is not None
+        assert block.answer is not None
+        ahead = mark_ahead(text, (block.answer.begin,), BLANKS)
+        if ahead is not None and not ahead[0]:
+            return self._hold(text)
+        self._start_run()
+        if ahead is None:
+            return text
+        self._closes = True
+        return text[ahead[1] + len(block.answer.begin) :]
 
     # Marked content.
 

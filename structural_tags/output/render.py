@@ -43,6 +43,9 @@ def render(output: ParsedOutput, fmt: ModelFormat, *, reasoning: bool | None = N
     if fmt.calls is not None and calls and (fmt.calls.lead_always or content) and fmt.answer is None:
         lead = fmt.calls.lead
     answer = content + lead + calls + fmt.close
+    block = fmt.reasoning
+    if reasoned and block is not None and block.answer is not None:
+        answer = block.answer.begin + answer + block.answer.end
     return _reasoning(output.reasoning, fmt, reasoned) + answer.removeprefix(fmt.prompted)
 
 

@@ -167,7 +167,7 @@ FAMILIES: dict[str, Family] = {
     ),
     _IK + "unsloth-Apriel-1.5": Family("apriel_1_5", "<|assistant|>\n", ("\n<|end|>",)),
     _IK + "Apriel-1.6-15b-Thinker-fixed": Family("apriel_1_6", "<|begin_assistant|>\n", ("\n<|end|>",)),
-    _IK + "Apertus-8B-Instruct": Family("apertus", "<|assistant_start|>"),
+    _IK + "Apertus-8B-Instruct": Family("apertus", "<|assistant_start|>", drops_reasoning=True),
     _IK + "GigaChat3.1-10B-A1.8B": Family(
         "gigachat_3_1", "assistant<|role_sep|>\n", ("<|message_sep|>\n\n",), most_calls=1
     ),

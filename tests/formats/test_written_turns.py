@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from engine_native import Compiler, Matcher, Vocabulary
-from structural_tags.choice import build_tag
+from structural_tags.choice import NamedTool, ToolChoice, build_tag
 from structural_tags.formats import FORMATS, get_format
 from structural_tags.output import Call, OutputParser, ParsedOutput, render
 from tests.formats.families import FAMILIES, TOOLS, events_of, parsed
@@ -98,8 +99,10 @@ TURNS = {
         'me": "now", "arguments": {}}]</tool_calls>'
     ),
     "hunyuan_a13b": (
+        "<think>\nHm.\n</think><answer>\n"
         'Text.<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"na'
         'me": "now", "arguments": {}}]</tool_calls>'
+        "\n</answer>"
     ),
     "hunyuan_3": (
         "Hm.</think>Text.<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n"
@@ -114,8 +117,10 @@ TURNS = {
         'Text.[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "now", "arguments": {}}]'
     ),
     "granite_3": (
+        "<think>Hm.</think><response>"
         'Text.<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"n'
         'ame": "now", "arguments": {}}]'
+        "</response>"
     ),
     "nemotron_super": (
         "<think>\nHm.\n</think>\n\n"
@@ -190,3 +195,66 @@ def test_turn_is_accepted_and_read_and_written(name: str) -> None:
     assert matcher.can_terminate()
     assert parsed(events) == (answer.reasoning, content, calls)
     assert render(answer, fmt, reasoning=reasons) == turn
+
+
+def _reads(name: str, text: str, *, choice: ToolChoice = "auto", reasoning: bool = True) -> Any:
+    """What the parser reads; the grammar's refusal is "refused"."""
+    fmt = get_format(name)
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>"]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    tag = build_tag(fmt, tools=TOOLS, tool_choice=choice, reasoning=reasoning)
+    assert tag is not None
+    matcher = Matcher(compiler.compile_structural_tag(tag))
+    whole = parsed(events_of(OutputParser(fmt, tools=TOOLS, reasoning=reasoning), [text]))
+    assert parsed(events_of(OutputParser(fmt, tools=TOOLS, reasoning=reasoning), list(text))) == whole
+    return whole if matcher.accept_bytes(text.encode()) and matcher.can_terminate() else "refused"
+
+
+APERTUS_CALL = '<|tools_prefix|>[{"now": {}}]<|tools_suffix|>'
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "read"),
+    [
+        (f"<|inner_prefix|>Hm.{APERTUS_CALL}", "auto", ("Hm.", "", [("now", {})])),
+        (f"<|inner_prefix|>Hm.{APERTUS_CALL}", "required", ("Hm.", "", [("now", {})])),
+        (f"<|inner_prefix|>Hm.{APERTUS_CALL}", NamedTool("search"), "refused"),
+        (f"<|inner_prefix|>Hm.<|inner_suffix|>{APERTUS_CALL}", "required", ("Hm.", "", [("now", {})])),
+        ("<|inner_prefix|>Hm.<|inner_suffix|>Hi.", "auto", ("Hm.", "Hi.", [])),
+        ("<|inner_prefix|>Hm.", "auto", "refused"),
+        (f"<|inner_prefix|>Hm.{APERTUS_CALL}", "none", "refused"),
+    ],
+)
+def test_calls_may_end_the_block_where_the_family_calls_inside_of_it(text: str, choice: ToolChoice, read: Any) -> None:
+    assert _reads("apertus", text, choice=choice) == read
+
+
+HUNYUAN_CALL = '<tool_calls>[{"name": "now", "arguments": {}}]</tool_calls>'
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "reasoning", "read"),
+    [
+        ("<think>\nHm.\n</think>\n<answer>\nHi.\n</answer>", "auto", True, ("Hm.", "Hi.", [])),
+        (f"<think>\nHm.\n</think>\n<answer>\n{HUNYUAN_CALL}\n</answer>", "auto", True, ("Hm.", "", [("now", {})])),
+        (f"<think>\nHm.\n</think>\n<answer>\n{HUNYUAN_CALL}\n</answer>", "required", True, ("Hm.", "", [("now", {})])),
+        ("<think>\nHm.\n</think>\nHi.", "auto", True, "refused"),
+        ("<think>\nHm.\n</think>\n<answer>\nHi.", "auto", True, "refused"),
+        ("<answer>\nHi.\n</answer>", "auto", False, ("", "Hi.", [])),
+        (HUNYUAN_CALL, "required", False, ("", "", [("now", {})])),
+        (f"<answer>\n{HUNYUAN_CALL}\n</answer>", "required", False, ("", "", [("now", {})])),
+        ("Hi.\n</answer>", "auto", False, ("", "Hi.\n</answer>", [])),
+    ],
+)
+def test_answer_after_a_block_stands_in_marks_where_the_family_has_them(
+    text: str, choice: ToolChoice, reasoning: bool, read: Any
+) -> None:
+    assert _reads("hunyuan_a13b", text, choice=choice, reasoning=reasoning) == read
+
+
+def test_closing_mark_in_the_middle_of_an_answer_is_text() -> None:
+    fmt = get_format("granite_3")
+    text = "<think>a</think>\n<response>x </response> y</response>"
+
+    for pieces in ([text], list(text)):
+        assert parsed(events_of(OutputParser(fmt, tools=TOOLS, reasoning=True), pieces)) == ("a", "x </response> y", [])
