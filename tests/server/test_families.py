@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 
 REPOSITORY = Path(__file__).parents[2]
 FAMILIES = ("qwen3_coder", "glm_4_7", "deepseek_v3_2", "kimi_k2", "kimi_k3", "mistral_v7", "harmony", "gemma_4", "lfm2")
+FAMILIES += ("minimax_m3", "functionary_3_2")
 ALLOWED = {
     "type": "allowed_tools",
     "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "draw-points"}}]},
