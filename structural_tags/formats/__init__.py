@@ -41,6 +41,7 @@ from structural_tags.formats.json_lists import (
     NEMOTRON_NANO_2,
     NEMOTRON_SUPER,
     PHI_4_MINI,
+    PHI_4_MINI_MARKED,
     XLAM,
 )
 from structural_tags.formats.json_objects import (
@@ -114,7 +115,18 @@ _ALL = (
         MISTRAL_REASONING,
     ),
     *(HARMONY, GEMMA_4, FUNCTION_GEMMA, COMMAND_R_PLUS, COMMAND_R7B, COMMAND_A, COMMAND_XML, STEP_3, ERNIE_4_5),
-    *(APRIEL_1_5, APRIEL_1_6, APERTUS, JAMBA, HUNYUAN_A13B, HUNYUAN_3, PHI_4_MINI, FIREFUNCTION_V2, XLAM),
+    *(
+        APRIEL_1_5,
+        APRIEL_1_6,
+        APERTUS,
+        JAMBA,
+        HUNYUAN_A13B,
+        HUNYUAN_3,
+        PHI_4_MINI,
+        PHI_4_MINI_MARKED,
+        FIREFUNCTION_V2,
+        XLAM,
+    ),
     *(GRANITE_3, NEMOTRON_SUPER, NEMOTRON_NANO_2, PLAMO_3),
     *(EXAONE_4, GIGACHAT_3, GIGACHAT_3_1, GIGACHAT_3_5, INTERNLM_2, FUNCTIONARY_3_1, FUNCTIONARY_3_2, GRANITE_4),
     *(PLAIN, PLAIN_THINKING),

@@ -29,7 +29,7 @@ GIGACHAT_3 = ModelFormat(
         trigger="<|message_sep|>",
         single=True,
     ),
-    signs=(Signs(("function call", "<|role_sep|>"), ("<|function_call|>",)),),
+    signs=(Signs(("function call", "<|role_sep|>"), ("<|function_call|>", "GCML")),),
     sources=("GigaChat3-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
 )
 

@@ -33,6 +33,7 @@ HUNYUAN_A13B = ModelFormat(
         end="]</tool_calls>",
     ),
     reasoning=Reasoning("<think>", "</think>", pad="\n", answer=Marked("<answer>\n", "\n</answer>")),
+    signs=(Signs(('<tool_calls>[{"name": "func_name1"', "<|extra_0|>")),),
     sources=(
         "vLLM, reasoning/hunyuan_a13b_reasoning_parser.py, commit 0011c743: the block, and the marks around the answer",
         "tool_chat_template_hunyuan_a13b.jinja (vLLM, examples, commit 630fe7e7): message['tool_calls']",

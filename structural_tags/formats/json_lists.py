@@ -75,7 +75,29 @@ JAMBA = ModelFormat(
 PHI_4_MINI = ModelFormat(
     name="phi_4_mini",
     calls=Calls((_OBJECT,), trigger="functools[", begin="functools[", separator=", ", end="]"),
-    sources=('vLLM 0.32, parser phi4_mini_json: functools[{"name", "arguments"}]',),
+    signs=(Signs(("prefix function calls with functools marker",), ("<|start_header_id|>",)),),
+    sources=(
+        "tool_chat_template_phi4_mini.jinja (vLLM, examples, commit 07b13497): its text asks for functools and a list",
+        'vLLM 0.32, parser phi4_mini_json: functools[{"name", "arguments"}]',
+    ),
+)
+
+PHI_4_MINI_MARKED = ModelFormat(
+    name="phi_4_mini_marked",
+    calls=Calls(
+        (
+            CallSyntax(
+                *('<|tool_call|>{"name": "', QUOTED_NAME),
+                *('", "arguments": ', Arguments(JSON), "}<|/tool_call|>"),
+            ),
+        ),
+        trigger="<|tool_call|>",
+    ),
+    signs=(Signs(("<|/tool_call|>", "<|tool_call|>{")),),
+    sources=(
+        "llama-cpp-microsoft-Phi-4-mini-instruct.jinja (github.com/ggml-org/llama.cpp, commit 6d7822c1): "
+        "tool_call['function']",
+    ),
 )
 
 FIREFUNCTION_V2 = ModelFormat(

@@ -31,18 +31,21 @@ EXAONE_4 = ModelFormat(
 INTERNLM_2 = ModelFormat(
     name="internlm_2",
     calls=Calls(
-        (
+        tuple(
             CallSyntax(
                 '<|action_start|><|plugin|>\n{"name": "',
-                *(QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}<|action_end|>"),
-            ),
+                *(QUOTED_NAME, f'", "{key}": ', Arguments(JSON), "}<|action_end|>"),
+            )
+            for key in ("parameters", "arguments")
         ),
         trigger="<|action_start|>",
         single=True,
     ),
+    signs=(Signs(("<|action_start|><|plugin|>",)),),
     sources=(
         "github.com/InternLM/InternLM, chat/chat_format.md, commit 2270e6f0: <|action_start|><|plugin|>, a line break, "
         "the object, <|action_end|>",
+        "tool_chat_template_internlm2_tool.jinja (vLLM, examples, commit 87b63520): the same with `arguments`",
     ),
 )
 

@@ -40,6 +40,10 @@ LLAMA_4_JSON = ModelFormat(
 LLAMA_PYTHONIC = ModelFormat(
     name="llama_pythonic",
     calls=Calls((CallSyntax(BARE, "(", Arguments(PYTHONIC), ")"),), begin="[", separator=", ", end="]"),
-    stops=_STOPS,
-    sources=('vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b="x"), g()]`',),
+    stops=(*_STOPS, "<|eot|>", "<|eom|>"),
+    signs=(Signs(("[func_name1(",)),),
+    sources=(
+        "tool_chat_template_llama4_pythonic.jinja (vLLM, examples, commit 0471aed1): its text, message.tool_calls",
+        'vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b="x"), g()]`',
+    ),
 )

@@ -116,6 +116,34 @@ def test_every_stored_template_is_told(shared: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "template"),
+    [
+        ("kimi_k3", "tools {{- open_tag('think') -}} '<|open|>' + tag"),
+        ("gigachat_3_5", "tools 'function call' '<|role_sep|>\\n' '<｜GCML｜tool_calls>\\n'"),
+        ("hunyuan_3", "tools '<tool_call>' '<tool_sep>' '<arg_key>' '<think>' '</think>'"),
+        ("nemotron_nano_2", "tools '<SPECIAL_11>Assistant' '<TOOLCALL>[' '<think>'"),
+        ("step_3_5", "tools '<tool_call>\\n<function=' '<|im_start|>assistant\\n<think>\\n'"),
+        ("lfm2_5", 'tools "<|tool_call_start|>[" "<think>" "List of tools: "'),
+        ("minimax_m2", "tools '<minimax:tool_call>' <invoke name="),
+        ("minimax_m3", "tools ']<]minimax[>[' '<tool_call>' '<mm:think>'"),
+        ("phi_4_mini", "tools prefix function calls with functools marker: functools[{"),
+        ("phi_4_mini_marked", "tools <|tool_call|>{...}<|/tool_call|>"),
+        ("llama_4_json", 'tools <|header_start|> {"name": function, "parameters": values}'),
+        ("llama_pythonic", "tools <|header_start|> [func_name1(a=1), func_name2(...)]"),
+        ("xlam", 'tools <|start_header_id|> xLAM [{"name": "tool_call_name", "arguments": {}}]'),
+        ("hunyuan_a13b", 'tools <tool_calls>[{"name": "func_name1"}] <|extra_0|>'),
+        ("internlm_2", "tools <|action_start|><|plugin|>"),
+        ("smollm_3", 'xml_tools <tool_call> reasoning_mode == "/think" python_tools'),
+        ("command_xml", "tools <cofl:tool_call id= <cofl:value name= <|START_TEXT|>"),
+        ("longcat_flash", "tools <longcat_tool_call>"),
+        ("olmo_3", "tools a pythonic function call wrapped in <function_calls></function_calls>"),
+    ],
+)
+def test_template_that_is_not_stored_is_told_by_what_its_family_writes(name: str, template: str) -> None:
+    assert recognise(template) is get_format(name)
+
+
 def test_formats_without_tools_are_those_that_have_no_calls() -> None:
     assert Counter(fmt.name for fmt in FORMATS.values() if fmt.calls is None) == Counter(set(WITHOUT_TOOLS.values()))
 

@@ -113,6 +113,10 @@ TURNS = {
         'Text.functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name"'
         ': "now", "arguments": {}}]'
     ),
+    "phi_4_mini_marked": (
+        'Text.<|tool_call|>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}<|/tool_call|>'
+        '<|tool_call|>{"name": "now", "arguments": {}}<|/tool_call|>'
+    ),
     "xlam": (
         'Text.[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "now", "arguments": {}}]'
     ),
