@@ -38,6 +38,8 @@ from structural_tags.output.parts import Alternatives, State
 from structural_tags.tools import Tool
 
 _PIECE = 1024
+_MOST_LAYOUT = 64
+"""White space before the mark of an answer that is held back until the mark comes."""
 
 
 class OutputParser:
@@ -237,6 +239,8 @@ class OutputParser:
         assert block is not None
         assert block.answer is not None
         ahead = mark_ahead(text, (block.answer.begin,), BLANKS)
+        if ahead is not None and ahead[1] > _MOST_LAYOUT:
+            ahead = None
         if ahead is not None and not ahead[0]:
             return self._hold(text)
         self._start_run()

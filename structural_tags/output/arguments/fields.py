@@ -149,7 +149,7 @@ class FieldsReader:
             return self._stop("".join(self._member) + text)
         mark, at = ahead
         if not mark:
-            return self._hold(text)
+            return self._hold(text[at:])
         then(mark)
         return text[at + len(mark) :]
 

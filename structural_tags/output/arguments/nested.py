@@ -21,6 +21,8 @@ from structural_tags.output.arguments.base import JsonStrings, escaped, mark_ahe
 from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schema, reading_of, reading_of_item
 
 _ITEM = "item"
+_MOST_KEY = 256
+"""Characters of a closing mark's key that are held back."""
 _NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -130,9 +132,9 @@ class NestedReader:
     def _read_close_end(self, text: str) -> str:
         """The key again. Grammars without a schema cannot compare it, so any is taken."""
         end = _NO_KEY.search(text)
-        if end is None:
+        if end is None and len(text) <= _MOST_KEY:
             return self._hold(text)
-        if not text.startswith(self._style.close_end, end.start()):
+        if end is None or end.start() > _MOST_KEY or not text.startswith(self._style.close_end, end.start()):
             return self._stop(text)
         self._part = self._read_between
         return text[end.start() + len(self._style.close_end) :]
