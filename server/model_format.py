@@ -1,7 +1,7 @@
 """Which format the model speaks: named in the settings, or told from its name, its chat template and its vocabulary.
 
-`structural_tags/known_models/*.toml` maps model names to formats, for families whose chat templates do not show how the model
-calls; `model.known_models` names another folder in its place.
+`structural_tags/known_models/*.toml` maps model names to formats, for families whose chat templates do not show how the
+model calls; `model.known_models` names another folder in its place.
 A template that the settings give in place of the model's own is taken at its word.
 """
 

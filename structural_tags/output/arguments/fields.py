@@ -149,6 +149,7 @@ class FieldsReader:
             return self._stop("".join(self._member) + text)
         mark, at = ahead
         if not mark:
+            self._member.append(text[:at])
             return self._hold(text[at:])
         then(mark)
         return text[at + len(mark) :]
