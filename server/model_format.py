@@ -1,6 +1,7 @@
 """Which format the model speaks: named in the settings, or told from its name, its chat template and its vocabulary.
 
-`configs/models/*.toml` maps model names to formats, for families whose chat templates do not show how the model calls.
+`structural_tags/known_models/*.toml` maps model names to formats, for families whose chat templates do not show how the
+model calls; `model.known_models` names another folder in its place.
 A template that the settings give in place of the model's own is taken at its word.
 """
 
@@ -9,13 +10,16 @@ from __future__ import annotations
 import fnmatch
 import json
 import tomllib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from server.settings import ModelSettings, SettingsError
 from structural_tags.formats import FORMATS, ModelFormat, get_format
 from structural_tags.formats.recognise import recognise
 
-_KNOWN_MODELS = Path(__file__).resolve().parents[1] / "configs" / "models"
+KNOWN_MODELS = files("structural_tags") / "known_models"
+"""The files that the package brings."""
 
 
 def resolve_format(model: ModelSettings) -> ModelFormat:
@@ -48,14 +52,16 @@ def default_reasoning(model: ModelSettings, model_format: ModelFormat) -> bool:
     return model.reasoning == "on" or model_format.reasoning.by_default
 
 
-def known_models(folder: Path) -> dict[str, str]:
+def known_models(folder: Traversable) -> dict[str, str]:
     """All patterns of model names in the folder's files, and the names of their formats.
 
     Raises:
         SettingsError: a file cannot be read, or names an unknown format.
     """
     known: dict[str, str] = {}
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        if not path.name.endswith(".toml"):
+            continue
         try:
             formats = tomllib.loads(path.read_text(encoding="utf-8")).get("formats", {})
         except (OSError, ValueError) as error:
@@ -116,7 +122,7 @@ def _named(name: object, place: str) -> ModelFormat:
 
 
 def _known_by_name(model: ModelSettings) -> ModelFormat | None:
-    folder = _KNOWN_MODELS if model.known_models is None else Path(model.known_models)
+    folder: Traversable = KNOWN_MODELS if model.known_models is None else Path(model.known_models)
     if model.known_models is not None and not folder.is_dir():
         raise SettingsError(f"model.known_models: no folder {folder}")
     names = [model.served_name or "", Path(model.path).name if model.path is not None else ""]

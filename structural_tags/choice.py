@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from structural_tags.formats.arguments import Nested
 from structural_tags.formats.base import (
+    WORD,
     Arguments,
     Calls,
     CallSyntax,
@@ -34,6 +36,7 @@ from structural_tags.formats.base import (
     Name,
     Part,
     Reasoning,
+    Word,
     written_name,
 )
 from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
@@ -57,6 +60,8 @@ ReasoningMode = bool | Literal["auto"]
 """The answer begins with the format's reasoning block, does not, or as the model likes."""
 
 _INDEX = "0|[1-9][0-9]{0,5}"
+_LAYOUT = r"[ \n]{0,2}"
+_WORD = f"{WORD}{{1,64}}"
 
 
 def build_tag(
@@ -81,6 +86,7 @@ def build_tag(
             format cannot satisfy, or reasoning for a format that has none. The message names the place.
     """
     _check_tools(tools, tool_choice)
+    _check_names(fmt, tools)
     tools, choice = _narrowed(tools, tool_choice)
     if fmt.calls is None and (tools and choice != "none"):
         raise ValueError(f"tools: format {fmt.name!r} has no tool calls")
@@ -92,10 +98,20 @@ def build_tag(
     begun = fmt.answer_in_prompt and not reasoning
     answer = _Answer(fmt, tools, parallel_tool_calls, response, excluded, begun).node(choice)
     if reasoning and block is not None:
-        nodes = _reasoning(block, max_reasoning_tokens)
+        inside = block.ended_by_calls and bool(tools) and choice != "none"
+        triggers = (fmt.calls.trigger,) if inside and fmt.calls is not None else ()
+        nodes = _reasoning(block, max_reasoning_tokens, *triggers)
+        if block.answer is None and not inside:
+            nodes = [_optional(_sequence(nodes))] if optional else nodes
+            return _tag(_sequence([*nodes, answer or _free_text(*excluded)]))
+        ways = [_sequence([*nodes, _marked(block, answer or _free_text())])]
+        if inside:
+            ways.append(_ended_by_calls(fmt, tools, choice, parallel_tool_calls, max_reasoning_tokens))
         if optional:
-            nodes = [_optional(_sequence(nodes))]
-        return _tag(_sequence([*nodes, answer or _free_text(*excluded)]))
+            ways.append(_maybe_marked(block, answer or _free_text(*excluded)))
+        return _tag(_either(ways))
+    if answer is not None and block is not None:
+        answer = _maybe_marked(block, answer)
     if block is not None and block.off:
         return _tag(_sequence([_constant(block.off), answer or _free_text()]))
     return None if answer is None else _tag(answer)
@@ -145,6 +161,14 @@ def _check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
             raise ValueError(f"tool_choice: there is no tool named {name!r}")
 
 
+def _check_names(fmt: ModelFormat, tools: Sequence[Tool]) -> None:
+    """No call may begin like the content."""
+    for index, tool in enumerate(tools):
+        begins = call_openings(fmt, (tool,)) if fmt.answer is not None else ()
+        if fmt.answer is not None and any(begin.startswith(fmt.answer.begin) for begin in begins):
+            raise ValueError(f"tools[{index}]: {tool.name!r} cannot be a function's name in this model's format")
+
+
 def _tag(node: Node) -> Node:
     return {"type": "structural_tag", "format": node}
 
@@ -169,14 +193,44 @@ def _either(nodes: Sequence[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else {"type": "or", "elements": list(nodes)}
 
 
-def _reasoning(block: Reasoning, max_tokens: int | None) -> list[Node]:
+def _reasoning(block: Reasoning, max_tokens: int | None, *excludes: str) -> list[Node]:
     """The block and what stands between it and the answer. The tag's end is excluded from its content."""
-    text = _free_text()
+    nodes = [_block(block, block.end, max_tokens, *excludes)]
+    return [*nodes, _constant(block.after)] if block.after else nodes
+
+
+def _block(block: Reasoning, end: str, max_tokens: int | None, *excludes: str) -> Node:
+    text = _free_text(*excludes)
     if max_tokens is not None:
         text["max_tokens"] = max_tokens
     begin = "" if block.in_prompt else block.begin + block.pad
-    nodes: list[Node] = [{"type": "tag", "begin": begin, "content": text, "end": block.end}]
-    return [*nodes, _constant(block.after)] if block.after else nodes
+    return {"type": "tag", "begin": begin, "content": text, "end": end}
+
+
+def _marked(block: Reasoning, answer: Node) -> Node:
+    """What follows the block, in its marks."""
+    if block.answer is None:
+        return answer
+    return _sequence([{"type": "regex", "pattern": _LAYOUT}, _between(block.answer, answer)])
+
+
+def _maybe_marked(block: Reasoning, answer: Node) -> Node:
+    return answer if block.answer is None else _either([_between(block.answer, answer), answer])
+
+
+def _ended_by_calls(
+    fmt: ModelFormat, tools: Sequence[Tool], choice: ToolChoice, parallel: bool, max_tokens: int | None
+) -> Node:
+    """A block that is not closed, because calls begin inside of it."""
+    assert fmt.reasoning is not None
+    assert fmt.calls is not None
+    trigger = fmt.calls.trigger
+    calls = replace(fmt.calls, begin=fmt.calls.begin.removeprefix(trigger), trigger="")
+    alone = _Answer(replace(fmt, calls=calls), tools, parallel, None, (), False)
+    single = isinstance(choice, NamedTool)
+    return _sequence(
+        [_block(fmt.reasoning, trigger, max_tokens, fmt.reasoning.end), alone.calls_only(calls, single=single)]
+    )
 
 
 @dataclass(frozen=True)
@@ -207,8 +261,8 @@ class _Answer:
         else:
             answer = self._with_calls(calls)
         if answer is not None and self.fmt.close:
-            return _sequence([answer, _constant(self.fmt.close)])
-        return answer
+            answer = _sequence([answer, _constant(self.fmt.close)])
+        return answer if answer is None else _after_prompt(answer, self.fmt.prompted)
 
     def _without_calls(self, calls: Calls | None) -> Node | None:
         excludes = (*self.excluded, *(_triggers(calls, self.tools) if calls is not None else ()))
@@ -222,7 +276,7 @@ class _Answer:
         answer = self.fmt.answer
         if answer is None and self.response is None:
             return self._text_with_calls(calls)
-        alone = self._led(calls, self._calls_only(calls))
+        alone = self._led(calls, self.calls_only(calls))
         if answer is None:
             assert self.response is not None
             return _either([alone, _without(self.response, (*self.excluded, *_triggers(calls, self.tools)))])
@@ -231,17 +285,17 @@ class _Answer:
             together = _sequence([either, alone if self.response is not None else _optional(alone)])
             return together if self.response is None else _either([together, self._content(answer, self.response)])
         if self.response is None and self.fmt.preamble is not None:
-            alone = _sequence([_optional(_between(self.fmt.preamble, _free_text())), alone])
+            alone = _sequence([_optional(_between(self.fmt.preamble, None)), alone])
         return _either([alone, self._content(answer, self.response)])
 
     def _content(self, answer: Marked, node: Node | None) -> Node:
         """The marked content: the node, or any text."""
         begin = "" if self.begun else answer.begin
-        return _between(Marked(begin, answer.end), _free_text() if node is None else node)
+        return _between(Marked(begin, answer.end, answer.until), node)
 
     def _alone(self, calls: Calls, *, single: bool = False) -> Node:
         """Calls and no content, where the answer may have nothing else."""
-        node = self._led(calls, self._calls_only(calls, single=single))
+        node = self._led(calls, self.calls_only(calls, single=single))
         if self.fmt.answer is not None and self.fmt.answer_and_calls:
             return _sequence([self._content(self.fmt.answer, _constant("")), node])
         return node
@@ -254,7 +308,7 @@ class _Answer:
     def _tags(self, calls: Calls) -> list[Node]:
         return [_call(syntax, tool) for tool in self.tools for syntax in calls.syntaxes]
 
-    def _calls_only(self, calls: Calls, *, single: bool = False) -> Node:
+    def calls_only(self, calls: Calls, *, single: bool = False) -> Node:
         """At least one call and nothing but calls; the answer can end only after a call."""
         tags = self._tags(calls)
         several: Node = {
@@ -307,11 +361,34 @@ class _Answer:
         return sections
 
 
-def _between(marked: Marked, content: Node) -> Node:
-    """Free text that ends the turn needs no tag around it, as nothing must be excluded from it."""
+def _between(marked: Marked, content: Node | None) -> Node:
+    """The content, None for any text, in its marks. Where no mark ends it there is no tag."""
+    if content is None:
+        content = _free_text(*((marked.until,) if marked.until else ()))
     if marked.end:
         return {"type": "tag", "begin": marked.begin, "content": content, "end": marked.end}
     return _sequence([_constant(marked.begin), content]) if marked.begin else content
+
+
+def _after_prompt(node: Node, written: str) -> Node:
+    """What is left of an answer of which the prompt has written the beginning."""
+    if not written:
+        return node
+    match node["type"]:
+        case "const_string":
+            return _constant(node["value"].removeprefix(written))
+        case "tag":
+            return {**node, "begin": node["begin"].removeprefix(written)}
+        case "or":
+            return _either([_after_prompt(each, written) for each in node["elements"]])
+        case "tags_with_separator":
+            more = _sequence([_constant(node["separator"]), _either(node["tags"])])
+            first = _either([_after_prompt(tag, written) for tag in node["tags"]])
+            return _sequence([first, {"type": "star", "content": more}])
+    first, *rest = node["elements"]
+    if first["type"] == "optional":
+        return _either([_after_prompt(_sequence([*with_it, *rest]), written) for with_it in ([first["content"]], [])])
+    return _sequence([_after_prompt(first, written), *rest])
 
 
 def _triggers(calls: Calls, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -342,18 +419,27 @@ def _part(part: Part, tool: Tool) -> Node:
             return {"type": "regex", "pattern": _INDEX}
         case Identifier(length):
             return {"type": "regex", "pattern": f"[a-zA-Z0-9]{{{length}}}"}
-        case Arguments(style, any_order):
-            schema = tool.parameters
-            if schema is True or not tool.strict:
-                schema = {"type": "object"}
-            node: Node = {"type": "json_schema", "json_schema": schema}
-            if style.style != "json":
-                node["style"] = style.style
-            if any_order and tool.strict:
-                node["any_order"] = True
-            return node
+        case Word():
+            return {"type": "regex", "pattern": _WORD}
+        case Arguments():
+            return _arguments(part, tool)
         case str():
             return _constant(part)
+
+
+def _arguments(part: Arguments, tool: Tool) -> Node:
+    """What the tool's schema allows if it is strict, else any object."""
+    style, schema = part.style, tool.parameters
+    if schema is True or not tool.strict:
+        if isinstance(style, Nested) and style.anything:
+            return {"type": "grammar", "grammar": style.anything}
+        schema = {"type": "object"}
+    node: Node = {"type": "json_schema", "json_schema": schema}
+    if style.style != "json":
+        node["style"] = style.style
+    if part.any_order and tool.strict:
+        node["any_order"] = True
+    return node
 
 
 def _without(node: Node, texts: Sequence[str]) -> Node:

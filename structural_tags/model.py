@@ -116,6 +116,7 @@ Style: TypeAlias = Literal[
     "step_xml",
     "deepseek_xml",
     "deepseek_v4_1_xml",
+    "gigachat_xml",
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
@@ -138,6 +139,13 @@ class JsonSchema(_Format):
     """The most white space between two parts of the value."""
     excludes: tuple[NonEmpty, ...] = ()
     """Must not occur in a string or a key, as they are written."""
+
+
+class QwenXmlParameter(_Format):
+    """An older spelling of `JsonSchema` with the style `qwen_xml`."""
+
+    type: Literal["qwen_xml_parameter"] = "qwen_xml_parameter"
+    json_schema: Schema
 
 
 class Grammar(_Format):
@@ -325,9 +333,27 @@ class TokenDispatch(_Format):
     exclude_tokens: tuple[TokenName, ...] = ()
 
 
+def _typed(value: Any) -> Any:
+    """A node without a type is the first that has all its required fields and knows all others."""
+    if not isinstance(value, dict) or "type" in value:
+        return value
+    for node in _FITTING:
+        fields = node.model_fields
+        if value.keys() <= fields.keys() and all(key in value for key, field in fields.items() if field.is_required()):
+            return {"type": fields["type"].default, **value}
+    return value
+
+
+_FITTING: tuple[type[_Format], ...] = (
+    *(Tag, ConstString, JsonSchema, Sequence, Or, TriggeredTags, TagsWithSeparator, Optional, Plus, Star, Repeat),
+    *(Dispatch, TokenDispatch),
+)
+"""In the order in which the engine tries them."""
+
 Node = Annotated[
     ConstString
     | JsonSchema
+    | QwenXmlParameter
     | Regex
     | Grammar
     | AnyText
@@ -347,6 +373,7 @@ Node = Annotated[
     | TokenTriggeredTags
     | TokenDispatch,
     Field(discriminator="type"),
+    BeforeValidator(_typed),
 ]
 
 
@@ -440,7 +467,7 @@ def _message(kind: str, message: str) -> str:
     if kind == "extra_forbidden":
         return "unknown field"
     if kind == "union_tag_not_found":
-        return "the node has no type"
+        return "the node has no type, and no format has its fields"
     return message.removeprefix("Input ").replace("tag '", "type '", 1)
 
 

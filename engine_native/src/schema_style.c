@@ -10,6 +10,7 @@
 #include "utf8.h"
 
 #define DSML "\xEF\xBD\x9C" "DSML\xEF\xBD\x9C" /* U+FF5C on both sides */
+#define GCML "\xEF\xBD\x9C" "GCML\xEF\xBD\x9C"
 
 static const style_escape quote_escapes[] = {{'&', "&amp;"}, {'"', "&quot;"}, {0, NULL}};
 static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {0, NULL}};
@@ -29,6 +30,9 @@ static const struct style styles[] = {
     {.name = "deepseek_v4_1_xml", .member = "<" DSML " parameter name=\"", .middle = "\" string=\"",
      .labels = {"true", "false", "false", "false", "false"}, .after_label = "\">", .close = "</" DSML " parameter>",
      .guard = "</" DSML " parameter>", .forbidden = "<>\""},
+    {.name = "gigachat_xml", .member = "<" GCML "parameter name=\"", .middle = "\" string=\"",
+     .labels = {"true", "false", "false", "false", "false"}, .after_label = "\">", .close = "</" GCML "parameter>",
+     .guard = "</" GCML "parameter>", .forbidden = "<>\""},
     {.name = "glm_xml", .member = "<arg_key>", .middle = "</arg_key>", .middle2 = "<arg_value>", .close = "</arg_value>",
      .guard = "</arg_value>", .forbidden = "<>"},
     {.name = "kimi_k3_xml", .member = "<|open|>argument key=\"", .middle = "\" type=\"",
@@ -56,7 +60,7 @@ uint32_t style_number(const char *name) {
 }
 
 const char *style_names(void) {
-    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, glm_xml, kimi_k3_xml, cohere_xml, "
+    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, gigachat_xml, glm_xml, kimi_k3_xml, cohere_xml, "
            "minimax_m3_xml, pythonic, function_gemma, gemma";
 }
 

@@ -41,6 +41,32 @@ class Fields:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """Marks inside of marks: members of objects and items of arrays have them at every level.
+
+    A member is `member` KEY `middle` (LABEL `after_label`) VALUE `close`, an item `item` (LABEL `after_label`) VALUE
+    `close`. The text of a string ends at the first `guard`; other scalars are JSON. Without labels the tool's schema
+    tells what a text is, and whether marks inside of a value are members or items.
+    """
+
+    style: str
+    member: str
+    middle: str
+    close: str
+    guard: str
+    item: str = ""
+    """"" where items are members called `item`."""
+    close_end: str = ""
+    """Where it is not "", the key (or `item`) and this stand after `close`."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """JSON types and their labels; no labels: no types."""
+    after_label: str = ""
+    escapes: tuple[tuple[str, str], ...] = ()
+    anything: str = ""
+    """A grammar of all arguments, where the engine writes only what a schema names."""
+
+
+@dataclass(frozen=True)
 class Braces:
     """`{KEY:VALUE,KEY:VALUE}` with bare keys; strings between two `quote` marks, objects and arrays alike inside."""
 
@@ -55,9 +81,28 @@ class Keywords:
     style: str = "pythonic"
 
 
-ArgumentStyle = Json | Fields | Braces | Keywords
+ArgumentStyle = Json | Fields | Nested | Braces | Keywords
 
 _BAR = "\uff5c"
+
+
+def _texts_without(mark: str) -> str:
+    """Rules of EBNF: `text0` is any text without the mark, `text<n>` what may follow its first n letters.
+
+    Each letter leads to the longest beginning of the mark that the text then ends with (Knuth, Morris and Pratt).
+    """
+    rules = []
+    for matched in range(len(mark)):
+        ends = {}
+        for letter in sorted(set(mark)):
+            text = mark[:matched] + letter
+            ends[letter] = next(n for n in range(len(text), -1, -1) if text.endswith(mark[:n]))
+        cases = [f'"{letter}" text{n}' for letter, n in ends.items() if 0 < n < len(mark)]
+        others = "".join(rf"\{letter}" if letter in "[]" else letter for letter in ends if ends[letter] > 0)
+        rules.append(f'text{matched} ::= "" | {" | ".join([*cases, f"[^{others}] text0"])}\n')
+    return "".join(rules)
+
+
 _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
 
 JSON = Json()
@@ -88,6 +133,16 @@ DSML_SPACED = Fields(
     after_label='">',
     line="\n",
 )
+GCML = Fields(
+    "gigachat_xml",
+    f'<{_BAR}GCML{_BAR}parameter name="',
+    '" string="',
+    f"</{_BAR}GCML{_BAR}parameter>",
+    string_label="true",
+    json_label="false",
+    after_label='">',
+    line="\n",
+)
 KIMI_K3 = Fields(
     "kimi_k3_xml",
     '<|open|>argument key="',
@@ -97,11 +152,37 @@ KIMI_K3 = Fields(
     after_label='"<|sep|>',
     escapes=_QUOTES,
 )
+_M3 = "]<]minimax[>["
+MINIMAX_M3 = Nested(
+    "minimax_m3_xml",
+    _M3 + "<",
+    ">",
+    _M3 + "</",
+    _M3,
+    close_end=">",
+    anything=f"""
+root ::= member* | "\\n"
+member ::= "{_M3}<" key ">" value "{_M3}</" key ">"
+value ::= text0 | member+
+key ::= [a-zA-Z_] [a-zA-Z0-9_.]{{0,63}}
+{_texts_without(_M3)}""",
+)
+COHERE = Nested(
+    "cohere_xml",
+    '<cofl:value name="',
+    '" type="',
+    "</cofl:value>",
+    "</cofl:value>",
+    item='<cofl:value type="',
+    labels=(("string", "raw"), ("array", "list"), ("object", "dict"), ("", "json")),
+    after_label='">',
+    escapes=(("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")),
+)
 GEMMA = Braces("gemma", '<|"|>')
 FUNCTION_GEMMA = Braces("function_gemma", "<escape>")
 PYTHONIC = Keywords()
 
 STYLES: tuple[ArgumentStyle, ...] = (
-    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, KIMI_K3),
-    *(GEMMA, FUNCTION_GEMMA, PYTHONIC),
+    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, GCML, KIMI_K3),
+    *(MINIMAX_M3, COHERE, GEMMA, FUNCTION_GEMMA, PYTHONIC),
 )

@@ -6,7 +6,7 @@ One answer looks like this; every part is optional, and `|` only separates them:
     CONTENT | lead | calls.begin | CALL | separator | CALL | calls.end
 
 A CALL is written as a template: texts with slots between them (`Name`, `Arguments`, and where a family has them
-`Index` and `Identifier`). Hermes calls are
+`Index`, `Identifier` and `Word`). Hermes calls are
 
     CallSyntax('<tool_call>\\n{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}\\n</tool_call>")
 
@@ -21,7 +21,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from itertools import pairwise
 
-from structural_tags.formats.arguments import ArgumentStyle, Fields, Keywords
+from structural_tags.formats.arguments import ArgumentStyle, Fields, Keywords, Nested
 
 BLANKS = " \t\r\n"
 """White space of JSON (RFC 8259, section 2); text made of it alone is layout where it touches a call."""
@@ -30,10 +30,27 @@ BARE_NAME = r"[^\s<>(){}\[\]\"',:=|\\/]"
 """A character of a name that stands without quotation marks: none that could begin what follows it."""
 
 
+WORD = "[A-Za-z0-9_.-]"
+"""A character of a `Word`."""
+
+
 def _check_end(end: str) -> None:
     """Where the end of an end mark may be the beginning of the next one, it cannot be told where a text ends."""
     if any(end.endswith(end[:n]) for n in range(1, len(end))):
         raise ValueError(f"the mark {end!r} overlaps itself")
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Text between marks. An empty `end` is the end of the turn, or where a call begins (`until`)."""
+
+    begin: str
+    end: str
+    until: str = ""
+    """What cannot stand in the text, because a call begins with it."""
+
+    def __post_init__(self) -> None:
+        _check_end(self.end)
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,10 @@ class Reasoning:
     """The chat template's variable that turns reasoning on and off."""
     off: str = ""
     """What the model itself writes first when it shall not reason, because the prompt has opened the block."""
+    answer: Marked | None = None
+    """Marks around everything after the block, white space before them; where there is no block they may be missing."""
+    ended_by_calls: bool = False
+    """Calls may begin inside of the block, and end it in the place of `end`."""
 
     def __post_init__(self) -> None:
         _check_end(self.end)
@@ -85,6 +106,13 @@ class Identifier:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word that the model chooses and nobody reads; `usual` is the one that rendering writes."""
+
+    usual: str
+
+
+@dataclass(frozen=True)
 class Arguments:
     """The arguments; `any_order`: not in the order in which the schema declares them."""
 
@@ -95,7 +123,7 @@ class Arguments:
 QUOTED_NAME = Name(quoted=True)
 BARE = Name(quoted=False)
 
-Part = str | Name | Index | Identifier | Arguments
+Part = str | Name | Index | Identifier | Word | Arguments
 
 
 class CallSyntax:
@@ -133,9 +161,11 @@ class CallSyntax:
         if not name_slot.quoted and isinstance(after, str) and re.match(BARE_NAME, after):
             raise ValueError("what follows a bare name must not look like more of it")
         for one, two in pairwise(parts):
-            if isinstance(one, Index | Identifier) and not isinstance(two, str):
-                raise ValueError("an index or an identifier needs a text after it")
-        if isinstance(self.arguments, Fields | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
+            if isinstance(one, Index | Identifier | Word) and not isinstance(two, str):
+                raise ValueError("an index, an identifier or a word needs a text after it")
+            if isinstance(one, Word) and re.match(WORD, str(two)):
+                raise ValueError("what follows a word must not look like more of it")
+        if isinstance(self.arguments, Fields | Nested | Keywords) and not (self.tail and isinstance(self.tail[0], str)):
             raise ValueError("arguments in this style need a text after them")
         if self.tail and isinstance(self.tail[0], str) and self.tail[0][0] in BLANKS and self.arguments.style != "json":
             raise ValueError("what follows the arguments must not begin with white space")
@@ -180,17 +210,6 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Marked:
-    """Text between marks. An empty `end` is the end of the turn."""
-
-    begin: str
-    end: str
-
-    def __post_init__(self) -> None:
-        _check_end(self.end)
-
-
-@dataclass(frozen=True)
 class Signs:
     """What tells a family: `having` occur in its chat template, `lacking` do not; its vocabulary has `tokens`."""
 
@@ -222,6 +241,8 @@ class ModelFormat:
     """Marks of text before calls, in families that have `answer`."""
     answer_in_prompt: bool = False
     """Without reasoning the chat template has already written `answer.begin`."""
+    prompted: str = ""
+    """The beginning of the answer that the generation prompt has already written, whatever the answer is."""
     answer_and_calls: bool = False
     """The marked content may come before calls; else there is one or the other."""
     close: str = ""
@@ -245,6 +266,14 @@ class ModelFormat:
             (calls.begin + syntax.first).startswith(calls.trigger) for syntax in calls.syntaxes
         ):
             raise ValueError(f"format {self.name!r}: a call must begin with the trigger")
+        if self.prompted and not all(
+            text.startswith(self.prompted)
+            for text in (
+                *(marked.begin for marked in (self.answer, self.preamble) if marked is not None),
+                *(calls.begin + syntax.first for syntax in calls.syntaxes),
+            )
+        ):
+            raise ValueError(f"format {self.name!r}: every answer must begin with what the prompt has written")
         if self.answer is None and any((calls.begin + syntax.first)[:1] in ("", *BLANKS) for syntax in calls.syntaxes):
             raise ValueError(f"format {self.name!r}: the first call must begin with a mark that is no white space")
 

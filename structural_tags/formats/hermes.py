@@ -43,6 +43,17 @@ HERMES_THINKING = ModelFormat(
     sources=("configs/chat_templates/smollm2_tools.jinja, whose prompt asks the model to open the block itself",),
 )
 
+SMOLLM_3 = ModelFormat(
+    name="smollm_3",
+    calls=HERMES_CALLS,
+    reasoning=Reasoning("<think>", "</think>", pad="\n", after="\n"),
+    signs=(Signs(("xml_tools", "<tool_call>", 'reasoning_mode == "/think"')),),
+    sources=(
+        "chat_template of SmolLM3-3B as bfcl_eval's SmolLM3Handler quotes it: xml_tools, whose text asks for Hermes' "
+        "calls; reasoning_mode. Past calls are not printed; its calls in Python (python_tools) are not read",
+    ),
+)
+
 BIELIK = ModelFormat(
     name="bielik",
     calls=Calls((JSON_IN_TOOL_CALL,), trigger="<tool_call>", separator="\n", lead="\n", lead_always=True),

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from structural_tags.formats.arguments import JSON
-from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.base import (
+    BARE,
+    QUOTED_NAME,
+    Arguments,
+    Calls,
+    CallSyntax,
+    Marked,
+    ModelFormat,
+    Reasoning,
+    Signs,
+)
 from structural_tags.formats.hermes import HERMES_CALLS
 
 EXAONE_4 = ModelFormat(
@@ -18,49 +28,24 @@ EXAONE_4 = ModelFormat(
     sources=("xgrammar 0.2.9, builtin_structural_tag.py: `exaone`",),
 )
 
-GIGACHAT_3_1 = ModelFormat(
-    name="gigachat_3_1",
-    calls=Calls(
-        (CallSyntax('<|function_call|>{"name": "', QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),),
-        trigger="<|function_call|>",
-        single=True,
-    ),
-    stops=("<|message_sep|>",),
-    signs=(Signs(("<|function_call|>", "<|role_sep|>")),),
-    sources=("GigaChat3.1-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
-)
-
-GIGACHAT_3 = ModelFormat(
-    name="gigachat_3",
-    calls=Calls(
-        (
-            CallSyntax(
-                '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "',
-                *(QUOTED_NAME, '", "arguments": ', Arguments(JSON), "}"),
-            ),
-        ),
-        trigger="<|message_sep|>",
-        single=True,
-    ),
-    signs=(Signs(("function call", "<|role_sep|>"), ("<|function_call|>",)),),
-    sources=("GigaChat3-10B-A1.8B.jinja (ik_llama.cpp 8337e4cd): message.tool_calls, one a turn",),
-)
-
 INTERNLM_2 = ModelFormat(
     name="internlm_2",
     calls=Calls(
-        (
+        tuple(
             CallSyntax(
                 '<|action_start|><|plugin|>\n{"name": "',
-                *(QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}<|action_end|>"),
-            ),
+                *(QUOTED_NAME, f'", "{key}": ', Arguments(JSON), "}<|action_end|>"),
+            )
+            for key in ("parameters", "arguments")
         ),
         trigger="<|action_start|>",
         single=True,
     ),
+    signs=(Signs(("<|action_start|><|plugin|>",)),),
     sources=(
         "github.com/InternLM/InternLM, chat/chat_format.md, commit 2270e6f0: <|action_start|><|plugin|>, a line break, "
         "the object, <|action_end|>",
+        "tool_chat_template_internlm2_tool.jinja (vLLM, examples, commit 87b63520): the same with `arguments`",
     ),
 )
 
@@ -70,6 +55,20 @@ FUNCTIONARY_3_1 = ModelFormat(
     stops=("<|eot_id|>", "<|eom_id|>"),
     signs=(Signs(("<function=", "</function>", "<|eom_id|>"), ("<parameter=",)),),
     sources=("meetkai-functionary-medium-v3.1.jinja (ik_llama.cpp 8337e4cd): message['tool_calls']",),
+)
+
+FUNCTIONARY_3_2 = ModelFormat(
+    name="functionary_3_2",
+    calls=Calls((CallSyntax(">>>", BARE, "\n", Arguments(JSON)),), trigger=">>>"),
+    answer=Marked(">>>all\n", "", until=">>>"),
+    preamble=Marked(">>>all\n", "", until=">>>"),
+    prompted=">>>",
+    stops=("<|eot_id|>", "<|eom_id|>"),
+    signs=(Signs((">>>all\\n",)),),
+    sources=(
+        "meetkai-functionary-medium-v3.2.jinja (ik_llama.cpp 8337e4cd): message['content'], message['tool_calls'], "
+        "add_generation_prompt; its code_interpreter is not read",
+    ),
 )
 
 GRANITE_4 = ModelFormat(

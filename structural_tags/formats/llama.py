@@ -1,4 +1,5 @@
-"""Llama 3.x: one JSON object that is the whole answer; Llama 4 (and 3.2 on request): a list of Python calls."""
+"""Llama 3.x, and 4 on request: one JSON object that is the whole answer; Llama 4, and 3.2 on request: a list of Python
+calls."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from structural_tags.formats.base import BARE, QUOTED_NAME, Arguments, Calls, Ca
 
 _STOPS = ("<|eot_id|>", "<|eom_id|>")
 
+_CALL = CallSyntax('{"name": "', QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}")
+
 LLAMA_3_JSON = ModelFormat(
     name="llama_3_json",
     calls=Calls(
-        (CallSyntax('{"name": "', QUOTED_NAME, '", "parameters": ', Arguments(JSON), "}"),),
+        (_CALL,),
         trigger='{"name": "',
         separator="; ",
     ),
@@ -23,9 +26,24 @@ LLAMA_3_JSON = ModelFormat(
     ),
 )
 
+LLAMA_4_JSON = ModelFormat(
+    name="llama_4_json",
+    calls=Calls((_CALL,), trigger='{"name": "'),
+    stops=("<|eot|>", "<|eom|>"),
+    signs=(Signs(('{"name": ', '"parameters": ', "<|header_start|>")),),
+    sources=(
+        "tool_chat_template_llama4_json.jinja (vLLM, examples, commit 97ce4234): message.tool_calls, content before, "
+        "nothing between calls",
+    ),
+)
+
 LLAMA_PYTHONIC = ModelFormat(
     name="llama_pythonic",
     calls=Calls((CallSyntax(BARE, "(", Arguments(PYTHONIC), ")"),), begin="[", separator=", ", end="]"),
-    stops=_STOPS,
-    sources=('vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b="x"), g()]`',),
+    stops=(*_STOPS, "<|eot|>", "<|eom|>"),
+    signs=(Signs(("[func_name1(",)),),
+    sources=(
+        "tool_chat_template_llama4_pythonic.jinja (vLLM, examples, commit 0471aed1): its text, message.tool_calls",
+        'vLLM 0.32, parsers llama4_pythonic and pythonic: the answer is `[f(a=1, b="x"), g()]`',
+    ),
 )

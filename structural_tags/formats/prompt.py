@@ -19,6 +19,8 @@ def as_prompted(fmt: ModelFormat, prompt_end: str, *, reasoning: bool) -> tuple[
         reasoning: Whether reasoning is wanted; where the prompt has closed the block there is none all the same.
     """
     block = fmt.reasoning
+    if not prompt_end.endswith(fmt.prompted):
+        fmt = replace(fmt, prompted="")
     if block is None:
         return fmt, False
     bare = prompt_end.rstrip()

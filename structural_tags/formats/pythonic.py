@@ -49,7 +49,10 @@ OLMO_3 = ModelFormat(
         end="\n</function_calls>",
     ),
     reasoning=Reasoning("<think>", "</think>"),
+    signs=(Signs(("pythonic function call wrapped in <function_calls>",)),),
     sources=(
+        "tool_chat_template_olmo3.jinja (vLLM, examples, commit 2e30b474): message.tool_calls, whose strings stand in "
+        "single quotation marks (read, but double ones are enforced)",
         "vLLM, tool_parsers/olmo3_tool_parser.py, commit e2fc92ec: calls of Python, one a line, in <function_calls>",
         "vLLM 0.32, reasoning parser olmo3: <think> ... </think>",
     ),

@@ -38,6 +38,8 @@ from structural_tags.output.parts import Alternatives, State
 from structural_tags.tools import Tool
 
 _PIECE = 1024
+_MOST_LAYOUT = 64
+"""White space before the mark of an answer that is held back until the mark comes."""
 
 
 class OutputParser:
@@ -87,10 +89,19 @@ class OutputParser:
         self._blank: list[str] | None = None
         self._gap = ""
         self._inside_end = ""
+        self._inside_until = ""
         self._inside_empty = True
         self._block = fmt.reasoning if reasoning else None
         self._after = ""
         self._part: Callable[[str], str] = self._read_text
+        self._prompted = fmt.prompted
+        """What the prompt wrote of the answer, before the first part of it is read."""
+        self._unread = self._prompted
+        self._closing = ""
+        """The mark that closes the answer, if it is the last text of all."""
+        self._closes = False
+        self._last = ""
+        """The end of the text so far that may be the closing mark."""
         self._start(fmt.reasoning, reasoning)
 
     def _start(self, block: Reasoning | None, reasoning: ReasoningMode) -> None:
@@ -100,6 +111,9 @@ class OutputParser:
             self._open_content(self._fmt.answer.begin)
         if block is None:
             return
+        if block.answer is not None:
+            self._closing = block.answer.end
+            self._part = self._read_answer_mark
         if reasoning:
             self._after = block.after
             self._part = self._read_reasoning if block.in_prompt else self._read_opening
@@ -111,9 +125,21 @@ class OutputParser:
         """What is certain after `text`; neighbouring events of one kind are joined."""
         if self._finished:
             raise RuntimeError("feed after finish")
+        text, self._unread = (self._unread + text, "") if text else ("", self._unread)
+        text = self._keep_last(text)
         for start in range(0, len(text), _PIECE):
             self._advance(text[start : start + _PIECE])
         return self._out.take()
+
+    def _keep_last(self, text: str) -> str:
+        """All but what may be the closing mark; the mark itself is known when no more text comes."""
+        closing = self._closing
+        if not closing:
+            return text
+        text = self._last + text
+        at = len(text) - len(closing) if text.endswith(closing) else start_of_marker(text, (closing,))
+        self._last = text[at:]
+        return text[:at]
 
     def finish(self) -> list[Event]:
         """The rest, when no more text comes: what was held back is text of the part it stands in.
@@ -121,6 +147,8 @@ class OutputParser:
         An end marker that was cut off belongs to its call and is dropped; the call has no `CallEnd`.
         """
         self._finished = True
+        if self._last and not (self._closes and self._last == self._closing):
+            self._advance(self._last)
         while self._part == self._read_header:
             self._advance(self._refuse())
         if self._part in (self._read_pad, self._read_reasoning):
@@ -159,7 +187,7 @@ class OutputParser:
             return text[len(begin) :]
         if begin.startswith(text):
             return self._hold(text)
-        self._start_run()
+        self._start_answer()
         return text
 
     def _read_pad(self, text: str) -> str:
@@ -174,12 +202,18 @@ class OutputParser:
         block = self._block
         assert block is not None
         at = text.find(block.end)
+        begins = self._open_texts() if block.ended_by_calls else ()
+        called = min((found for begin in begins if (found := text.find(begin)) >= 0), default=-1)
+        if called >= 0 and not 0 <= at < called:
+            self._out.reasoning(text[:called])
+            self._start_run()
+            return text[called:]
         if at >= 0:
             self._out.reasoning(text[:at].removesuffix(block.pad))
             self._after = block.after
             self._part = self._read_after
             return text[at + len(block.end) :]
-        at = start_of_marker(text, (block.pad + block.end, block.end))
+        at = start_of_marker(text, (block.pad + block.end, block.end, *begins))
         self._out.reasoning(text[:at])
         return self._hold(text[at:])
 
@@ -190,8 +224,30 @@ class OutputParser:
             n += 1
         self._after = self._after[n:]
         if n < len(text) or not self._after:
-            self._start_run()
+            self._start_answer()
         return text[n:]
+
+    def _start_answer(self) -> None:
+        """After the block, or where there is none."""
+        self._start_run()
+        if self._closing:
+            self._part = self._read_answer_mark
+
+    def _read_answer_mark(self, text: str) -> str:
+        """The mark that opens the answer, or the answer itself."""
+        block = self._fmt.reasoning
+        assert block is not None
+        assert block.answer is not None
+        ahead = mark_ahead(text, (block.answer.begin,), BLANKS)
+        if ahead is not None and ahead[1] > _MOST_LAYOUT:
+            ahead = None
+        if ahead is not None and not ahead[0]:
+            return self._hold(text)
+        self._start_run()
+        if ahead is None:
+            return text
+        self._closes = True
+        return text[ahead[1] + len(block.answer.begin) :]
 
     # Marked content.
 
@@ -214,7 +270,7 @@ class OutputParser:
             return text[at + len(mark) :]
         self._blank = None
         self._part = self._read_text
-        return text.lstrip(BLANKS)
+        return text.lstrip(BLANKS).removeprefix(self._prompted)
 
     def _open_texts(self) -> tuple[str, ...]:
         return self._openings if self._find_calls else ()
@@ -223,7 +279,9 @@ class OutputParser:
         fmt = self._fmt
         marked = fmt.answer if fmt.answer is not None and mark == fmt.answer.begin else fmt.preamble
         assert marked is not None
+        self._prompted = ""
         self._inside_end = marked.end
+        self._inside_until = "" if self._response else marked.until
         self._inside_empty = True
         self._part = self._read_inside
 
@@ -234,17 +292,17 @@ class OutputParser:
         """A mark without a meaning of its own."""
 
     def _read_inside(self, text: str) -> str:
-        end = self._inside_end
+        end = self._inside_end or self._inside_until
         if not end:
             self._out.content(text)
             return ""
-        if self._response:
+        if self._response and self._inside_end:
             return self._read_inside_to_the_end(text, end + self._fmt.close)
         at = text.find(end)
         if at >= 0:
             self._out.content(text[:at])
             self._part = self._read_border
-            return text[at + len(end) :]
+            return text[at + len(self._inside_end) :]
         at = start_of_marker(text, (end,))
         self._out.content(text[:at])
         return self._hold(text[at:])
@@ -339,6 +397,7 @@ class OutputParser:
         if self._fmt.id_template and header.index:
             identifier = self._fmt.id_template.format(name=header.name, index=header.index)
         self._blank = None
+        self._prompted = ""
         self._out.add(CallBegin(self._number, header.name, identifier))
         tool = self._tools.get(header.name)
         end = syntax.tail[0] if syntax.tail and isinstance(syntax.tail[0], str) else ""
@@ -348,7 +407,8 @@ class OutputParser:
 
     def _refuse(self) -> str:
         """This was no call: its first marker is content, and what came after it is read again as text."""
-        self._out.content("".join(self._blank or ()) + self._gap + self._opening)
+        self._out.content("".join(self._blank or ()) + self._gap + self._opening.removeprefix(self._prompted))
+        self._prompted = ""
         self._blank = None
         self._gap = ""
         self._part = self._read_text

@@ -7,14 +7,15 @@ import re
 from collections.abc import Sequence
 from enum import Enum
 
-from structural_tags.formats.base import BARE_NAME, Identifier, Index, Name, Part
+from structural_tags.formats.base import BARE_NAME, WORD, Identifier, Index, Name, Part, Word
 
 _QUOTED = re.compile(r'["\\\x00-\x1f]')
 _BARE_END = re.compile(f"(?!{BARE_NAME})", re.DOTALL)
+_WORD_END = re.compile(f"(?!{WORD})", re.DOTALL)
 _DIGITS_END = re.compile("[^0-9]")
 _LETTERS_END = re.compile("[^A-Za-z0-9]")
 _MOST_BARE = 256
-"""Characters of a bare name, an index or an identifier: text that is no call must not be held back for long."""
+"""Characters of a bare name, an index, an identifier or a word: text that is no call must not be held back for long."""
 
 
 class State(Enum):
@@ -86,8 +87,7 @@ class PartsReader:
     def _read_slot(self, part: Part, text: str, at: int) -> int:
         if isinstance(part, Name) and part.quoted:
             return self._read_quoted(text, at)
-        ends = _BARE_END if isinstance(part, Name) else _DIGITS_END if isinstance(part, Index) else _LETTERS_END
-        found = ends.search(text, at)
+        found = _end_of(part).search(text, at)
         end = len(text) if found is None or found.start() == len(text) else found.start()
         most = part.length if isinstance(part, Identifier) else _MOST_BARE
         end = min(end, at + most - self._slot_length)
@@ -146,6 +146,19 @@ class PartsReader:
             self.state = State.REFUSED
             return
         self._next()
+
+
+def _end_of(part: Part) -> re.Pattern[str]:
+    """Finds the first character that is not the slot's."""
+    match part:
+        case Name():
+            return _BARE_END
+        case Word():
+            return _WORD_END
+        case Index():
+            return _DIGITS_END
+        case _:
+            return _LETTERS_END
 
 
 class Alternatives:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from structural_tags.formats.base import Arguments, Calls, Identifier, Index, Marked, ModelFormat, Name, written_name
+from structural_tags.formats.base import (
+    Arguments,
+    Calls,
+    Identifier,
+    Index,
+    Marked,
+    ModelFormat,
+    Name,
+    Word,
+    written_name,
+)
 from structural_tags.output.arguments.write import write_arguments
 from structural_tags.output.events import Call, ParsedOutput
 
@@ -32,7 +42,11 @@ def render(output: ParsedOutput, fmt: ModelFormat, *, reasoning: bool | None = N
     lead = ""
     if fmt.calls is not None and calls and (fmt.calls.lead_always or content) and fmt.answer is None:
         lead = fmt.calls.lead
-    return _reasoning(output.reasoning, fmt, reasoned) + content + lead + calls + fmt.close
+    answer = content + lead + calls + fmt.close
+    block = fmt.reasoning
+    if reasoned and block is not None and block.answer is not None:
+        answer = block.answer.begin + answer + block.answer.end
+    return _reasoning(output.reasoning, fmt, reasoned) + answer.removeprefix(fmt.prompted)
 
 
 def _reasoning(text: str, fmt: ModelFormat, reasoned: bool) -> str:
@@ -76,6 +90,8 @@ def _call(calls: Calls, call: Call, at: int) -> str:
                 pieces.append(str(first + at))
             case Identifier(length):
                 pieces.append(f"call{at:0{length - 4}}")
+            case Word(usual):
+                pieces.append(usual)
             case Arguments(style, _):
                 pieces.append(write_arguments(style, call.arguments))
             case str():

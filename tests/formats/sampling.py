@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from engine_native import Grammar, Matcher, Vocabulary
 from structural_tags.choice import call_openings
 from structural_tags.formats import ModelFormat
-from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields
+from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Nested
 from structural_tags.tools import Tool
 
 END = 256
-_MARK = re.compile(r"<[|｜][^<>]*[|｜]>|</?[a-z:_]+>|<[a-z]+\|>|<\|[a-z]+>|\[/?[A-Z_]+\]")
+_MARK = re.compile(r"<[|｜][^<>]*[|｜]>|</?[a-z:_]+>|<[a-z]+\|>|<\|[a-z]+>|\[/?[A-Z_]+\]|\]<\]minimax\[>\[")
 _CLOSING = frozenset(b'"}])>\n')
 _PRINTABLE = frozenset(range(0x20, 0x7F))
 
@@ -60,6 +60,8 @@ def _ends_of(style: ArgumentStyle) -> list[str]:
     """What ends a value; several times, so that values end often."""
     match style:
         case Fields():
+            return [style.close] * 5
+        case Nested():
             return [style.close] * 5
         case Braces():
             return [style.quote] * 5

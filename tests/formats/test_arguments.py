@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import jsonschema
@@ -31,6 +32,7 @@ from structural_tags.output.arguments.fits import fits
 from structural_tags.output.arguments.write import write_arguments
 from structural_tags.tools import Tool
 from tests.formats.families import events_of
+from tests.formats.sampling import tokenised
 from tests.property.schemas import draw_schema, draw_value
 
 STRING = {"type": "string"}
@@ -54,6 +56,19 @@ def _read(style: ArgumentStyle, text: str, schema: Any, *, strict: bool = True, 
 
 def _field(value: str, key: str = "a") -> str:
     return f"<parameter={key}>{value}</parameter>"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "boolean"}, "True", True),
+        ({"type": ["boolean", "null"]}, "\nNone\n", None),
+        ({"type": ["string", "null"]}, "None", "None"),
+        ({}, "False", "False"),
+    ],
+)
+def test_words_of_python_are_read_where_no_string_can_stand(schema: Any, text: str, expected: Any) -> None:
+    assert _read(QWEN, _field(text), {"properties": {"a": schema}}, strict=False) == {"a": expected}
 
 
 QWEN = next(style for style in STYLES if style.style == "qwen_xml")
@@ -206,7 +221,7 @@ def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
         ("<parameter=city>Par", '{"city": "Par', ""),
         ("<parameter=city>Paris</para", '{"city": "Paris</para', ""),
         ("<parameter=days>1", '{"days": 1', ""),
-        ("<parameter=ci", "{", ""),
+        ("<parameter=ci", '{"ci', ""),
         ("oops</function>", "{}", "oops</function>"),
         ("<parameter=city>a</parameter>oops", '{"city": "a"}', "oops"),
     ],
@@ -241,6 +256,7 @@ def test_pythons_literals_are_read(text: str, expected: Any, pieces: int) -> Non
 
 
 _FAMILIES = ("qwen3_coder", "mimo_v2", "glm_4_7", "minimax_m2", "deepseek_v4", "kimi_k3", "gemma_4", "lfm2", "step_3")
+_FAMILIES += ("gigachat_3_5", "command_xml")
 
 
 @pytest.mark.parametrize("name", _FAMILIES)
@@ -292,6 +308,148 @@ def test_fits_never_contradicts_the_validator(seed: int, value: Any) -> None:
     answer = fits(value, schema, schema)
 
     assert answer is None or answer == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+M3, COHERE = (next(style for style in STYLES if style.style == name) for name in ("minimax_m3_xml", "cohere_xml"))
+DEEP: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "o": {"type": "object", "properties": {"item": STRING, "n": INTEGER}},
+        "l": {"type": "array", "prefixItems": [INTEGER], "items": {"type": "array", "items": {"$ref": "#/$defs/s"}}},
+        "u": {"type": ["string", "array"], "items": INTEGER},
+        "e": {"enum": ["a", " b", 1]},
+        "t": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"x": {"type": "boolean"}}}]},
+    },
+    "$defs": {"s": STRING},
+}
+DEEP_VALUES = (
+    {"o": {"item": "5", "n": 5}, "l": [1, ["2", " x\n"], []], "u": "[1]", "e": "a", "t": {"x": True}},
+    {"o": {}, "l": [], "u": "", "e": 1, "t": None},
+    {"u": [1, 2], "t": {}, "l": [7], "e": " b"},
+)
+
+
+@pytest.mark.parametrize("style", [M3, COHERE], ids=lambda style: style.style)
+@pytest.mark.parametrize("pieces", [0, 1, 5])
+@pytest.mark.parametrize("value", DEEP_VALUES)
+def test_values_in_marks_inside_of_marks_are_read_by_the_schema(style: ArgumentStyle, pieces: int, value: Any) -> None:
+    text = _written(style, value)
+
+    assert _read(style, text, DEEP, pieces=pieces) == value
+
+
+def _draw_closed(rng: random.Random, depth: int) -> tuple[dict[str, Any], Any]:
+    """A schema that names everything, and a value that satisfies it."""
+    kinds = ["text", "count", "switch", "listed", "either", *(["array", "object"] if depth else [])]
+    match rng.choice(kinds):
+        case "text":
+            return {"type": "string"}, rng.choice(["", "5", " a ", "null", "<b>", "[1]", "{}", "ü\n"])
+        case "count":
+            return {"type": "integer"}, rng.randint(-9, 99)
+        case "switch":
+            return {"type": ["boolean", "null"]}, rng.choice([True, False, None])
+        case "listed":
+            return {"enum": ["a", "b c", 7]}, rng.choice(["a", "b c", 7])
+        case "either":
+            return {"type": ["string", "number"]}, rng.choice(["x", "x 1", 2.5])
+        case "array":
+            items, one = _draw_closed(rng, depth - 1)
+            return {"type": "array", "items": items}, [one] * rng.randint(0, 2)
+        case _:
+            members = {key: _draw_closed(rng, depth - 1) for key in ("item", "a", "b_c")[: rng.randint(0, 3)]}
+            schema = {key: inner for key, (inner, _) in members.items()}
+            return {"type": "object", "properties": schema}, {key: value for key, (_, value) in members.items()}
+
+
+@pytest.mark.parametrize("name", ["minimax_m3", "command_xml"])
+def test_what_is_written_in_marks_inside_of_marks_is_accepted_and_read(name: str) -> None:
+    fmt = get_format(name)
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>"]
+    compiler = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    for seed in range(150):
+        rng = random.Random(seed)
+        members = {key: _draw_closed(rng, 3) for key in ("x", "item", "y")}
+        closed = {"type": "object", "properties": {key: schema for key, (schema, _) in members.items()}}
+        tool = Tool("f", closed)
+        values = {key: value for key, (_, value) in members.items()}
+        tag = build_tag(fmt, tools=(tool,), tool_choice="required", reasoning=False)
+        assert tag is not None
+        text = render(ParsedOutput(calls=(Call("f", json.dumps(values)),)), fmt)
+
+        matcher = Matcher(compiler.compile_structural_tag(tag))
+        answer = fold(events_of(OutputParser(fmt, tools=(tool,), reasoning=False), [text]))
+
+        assert matcher.accept_bytes(text.encode()), text
+        assert matcher.can_terminate()
+        assert json.loads(answer.calls[0].arguments) == values, text
+
+
+def _m3(text: str) -> str:
+    """`<x>` and `</x>` stand for the marks."""
+    return re.sub("<(?=[/a-z>])", "]<]minimax[>[<", text)
+
+
+@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<a>5</a><b> x </b>", {"a": 5, "b": " x "}),
+        ("<a><b>5</b></a>", {"a": {"b": 5}}),
+        ("<a><item>x</item><item>2</item></a>", {"a": ["x", 2]}),
+        ("<a></a>", {"a": ""}),
+        ("\n <a>\n <b>\n <item>1</item> </b>\n</a>\n", {"a": {"b": [1]}}),
+        ("<a>1</b>", {"a": 1}),
+    ],
+)
+def test_marks_without_a_schema_are_items_where_they_are_called_so(text: str, expected: Any, pieces: int) -> None:
+    assert _read(M3, _m3(text), True, pieces=pieces) == expected
+
+
+@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize(
+    ("text", "arguments", "content"),
+    [
+        ("<city>Par", '{"city": "Par', ""),
+        ("<city>Paris</", '{"city": "Paris"', ""),
+        ("<city>Paris<oops>1</oops></city>", '{"city": "Paris"}', "<oops>1</oops></city>"),
+        ("<tags><item>1</item>oops</tags>", '{"tags": [1]}', "oops</tags>"),
+        ("<tags><item>1", '{"tags": [1', ""),
+        ("oops</invoke>", "{}", "oops</invoke>"),
+    ],
+)
+def test_call_in_nested_marks_that_is_no_call_stays_as_far_as_it_came(
+    text: str, arguments: str, content: str, pieces: int
+) -> None:
+    tool = Tool("f", {"properties": {"city": STRING, "tags": {"type": "array"}}})
+    parser = OutputParser(get_format("minimax_m3"), tools=(tool,), reasoning=False)
+    text = _m3('<tool_call>\n<invoke name="f">' + text)
+
+    answer = fold(events_of(parser, list(text) if pieces else [text]))
+
+    assert answer.calls[0].arguments == arguments
+    assert answer.content == _m3(content)
+
+
+def test_arguments_of_a_tool_that_is_not_strict_are_any_nested_marks() -> None:
+    """The engine writes only what a schema names, so that these have a grammar of their own."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>", b"]<]minimax[>["]
+    tool = Tool("f", {"properties": {"a": INTEGER}}, strict=False)
+    tag = build_tag(get_format("minimax_m3"), tools=(tool,), tool_choice="required", reasoning=False)
+    assert tag is not None
+    for known in (tokens[:257], tokens):
+        vocabulary = Vocabulary(known, special_token_ids=range(256, len(known)), stop_token_ids=[256])
+        grammar = Compiler(vocabulary).compile_structural_tag(tag)
+        for inside, allowed in (
+            ("<a>]<]mini]<</a><b><c></c></b>", True),
+            ("", True),
+            ("<a>x<b>1</b></a>", False),
+            ("<a>1", False),
+            ("<>1</a>", False),
+        ):
+            text = _m3(f'<tool_call>\n<invoke name="f">{inside}</invoke>\n</tool_call>')
+            ids = tokenised(text.encode(), known)
+            matcher = Matcher(grammar)
+            assert (matcher.accept_tokens(ids) == len(ids) and matcher.can_terminate()) == allowed, text
 
 
 def test_styles_are_those_of_the_formats() -> None:

@@ -12,7 +12,7 @@ from engine_native import Compiler, Matcher
 from structural_tags.choice import Tool, build_tag
 from structural_tags.formats import FORMATS, Arguments, ModelFormat, Signs
 from structural_tags.output import Call, OutputParser, ParsedOutput, fold, render
-from tests.formats.families import NOW, WEATHER, events_of
+from tests.formats.families import FAMILIES, NOW, WEATHER, events_of
 from tests.formats.sampling import Sampler, phrases, vocabulary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "FORMATS.md").read_text("utf-8")
@@ -72,7 +72,8 @@ def test_signs_of_the_page_tell_the_family_and_no_other() -> None:
     template = "{{ tools }} <|calls|> <|/calls|>"
 
     assert [signs for signs in owl.signs if signs.fit(template, None)] == [Signs(("<|calls|>", "<|/calls|>"))]
-    assert not any(signs.fit(template, None) for fmt in FORMATS.values() for signs in fmt.signs)
+    others = [fmt for fmt in FORMATS.values() if fmt.name != owl.name]
+    assert not any(signs.fit(template, None) for fmt in others for signs in fmt.signs)
 
 
 def test_table_of_the_page_lists_every_format_with_its_style() -> None:
@@ -87,3 +88,11 @@ def test_table_of_the_page_lists_every_format_with_its_style() -> None:
         style = "JSON" if arguments.style.style == "json" else f"`{arguments.style.style}`"
         assert rows[fmt.name].endswith(style)
         assert rows[fmt.name].startswith("section") == fmt.calls.is_section
+
+
+def test_table_of_the_page_says_which_formats_are_compared_with_a_template() -> None:
+    rows = dict(re.findall(r"^\| `([a-z0-9_]+)` \|.*\| ([^|]+) \|$", PAGE, re.MULTILINE))
+
+    compared = {name for name, source in rows.items() if source == "template, compared"}
+
+    assert compared == {family.format for family in FAMILIES.values()}

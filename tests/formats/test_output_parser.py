@@ -17,6 +17,7 @@ from structural_tags.output import (
     OutputParser,
     ParsedOutput,
     ReasoningDelta,
+    fold,
 )
 from structural_tags.tools import Tool
 from tests.formats.answers import events_of, parse_pieces
@@ -225,6 +226,16 @@ _STYLED = {
     "command_r7b": ("", " ", "\n", "<|START"),
     "command_a": ("<|START_TEXT|>", "<|END_TEX", "x"),
     "kimi_k3": ("<|open|>response<|sep|>", "<|close|>resp", "x"),
+    "minimax_m3": (
+        *(']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">]<]minimax[>[<a>', "x", "]<", "]<]minimax"),
+        *(" ", "]<]minimax[>[<item>", "]<]minimax[>[</a>]<]minimax[>[<b>"),
+    ),
+    "command_xml": (
+        '<cofl:tool_calls><cofl:tool_call id="0" name="f"><cofl:value name="b" type="json">["',
+        *("x", "</cofl:value>", "</cofl:val"),
+    ),
+    "functionary_3_2": ("all\n", ">>", ">>>f\n{}", "x"),
+    "hunyuan_a13b": ("", "\n</answe", " ", "\n</answer>"),
 }
 
 
@@ -255,3 +266,54 @@ def _calls_made(text: str, piece: int, name: str = "hermes") -> int:
     finally:
         sys.setprofile(None)
     return made
+
+
+@pytest.mark.parametrize("blanks", [0, 2, 64, 65, 300])
+def test_white_space_before_the_mark_of_an_answer_is_layout_up_to_a_length(blanks: int) -> None:
+    fmt = get_format("hunyuan_a13b")
+    text = "<think>\na\n</think>" + " " * blanks + "<answer>\nb\n</answer>"
+    expected = "b" if blanks <= 64 else " " * blanks + "<answer>\nb\n</answer>"
+
+    for pieces in ([text], list(text)):
+        parser = OutputParser(fmt, tools=(), reasoning=True)
+        answer = fold([event for piece in pieces for event in parser.feed(piece)] + parser.finish())
+        assert (answer.reasoning, answer.content) == ("a", expected)
+
+
+@pytest.mark.parametrize("key", ["a", "a" * 256, "a" * 257])
+def test_key_of_a_closing_mark_ends(key: str) -> None:
+    text = f']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">]<]minimax[>[<a>1]<]minimax[>[</{key}>'
+
+    for pieces in ([text], list(text)):
+        parser = OutputParser(get_format("minimax_m3"), tools=(Tool("f"),), reasoning=False)
+        answer = fold([event for piece in pieces for event in parser.feed(piece)] + parser.finish())
+        assert answer.content == ("" if len(key) <= 256 else f"{key}>")
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ("all\nHi", "Hi", []),
+        ('all\nHi>>>f\n{"a": 1}>>>f\n{}', "Hi", ['{"a": 1}', "{}"]),
+        ('f\n{"a": 1}', "", ['{"a": 1}']),
+        ("all\na >>> b", "a >>> b", []),
+        ("oops", "oops", []),
+        ("", "", []),
+    ],
+)
+def test_first_mark_that_the_prompt_has_written_is_no_text(text: str, content: str, calls: list[str]) -> None:
+    fmt = get_format("functionary_3_2")
+    for pieces in ([text], list(text)):
+        parser = OutputParser(fmt, tools=(Tool("f"),), reasoning=False)
+        answer = fold([event for piece in pieces for event in parser.feed(piece)] + parser.finish())
+
+        assert answer.content == content
+        assert [call.arguments for call in answer.calls] == calls
+
+
+def test_response_format_may_spell_the_mark_of_a_call() -> None:
+    parser = OutputParser(get_format("functionary_3_2"), tools=(Tool("f"),), reasoning=False, response=True)
+
+    answer = fold([*parser.feed('all\n{"a": ">>>f\\n{}"}'), *parser.finish()])
+
+    assert answer == ParsedOutput("", '{"a": ">>>f\\n{}"}')

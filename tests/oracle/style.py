@@ -24,7 +24,11 @@ FLAT = {
     "glm_xml": ("<arg_key>", "</arg_key><arg_value>", "</arg_value>"),
 }
 """Before a key, between it and its value, after that; no label tells strings from other values."""
-DEEPSEEK = {"deepseek_xml": f"{BAR}DSML{BAR}", "deepseek_v4_1_xml": f"{BAR}DSML{BAR} "}
+DEEPSEEK = {
+    "deepseek_xml": f"{BAR}DSML{BAR}",
+    "deepseek_v4_1_xml": f"{BAR}DSML{BAR} ",
+    "gigachat_xml": f"{BAR}GCML{BAR}",
+}
 M3 = "]<]minimax[>["
 GEMMA = {"gemma": '<|"|>', "function_gemma": "<escape>"}
 """The marks around strings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import jsonschema
 import pytest
 
 from server.engines.scripted import Script, ScriptedEngine
-from server.model_format import known_models, resolve_format
+from server.model_format import KNOWN_MODELS, known_models, resolve_format
 from server.pipeline import plan
 from server.settings import ModelSettings, SettingsError
 from server.wire.chat_request import parse_chat_request
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.anyio
 
 REPOSITORY = Path(__file__).parents[2]
 FAMILIES = ("qwen3_coder", "glm_4_7", "deepseek_v3_2", "kimi_k2", "kimi_k3", "mistral_v7", "harmony", "gemma_4", "lfm2")
+FAMILIES += ("minimax_m3", "functionary_3_2")
 ALLOWED = {
     "type": "allowed_tools",
     "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "draw-points"}}]},
@@ -199,7 +201,7 @@ async def test_tools_for_a_model_without_calls_are_refused() -> None:
 
 
 def test_names_of_known_models_lead_to_formats(tmp_path: Path) -> None:
-    known = known_models(REPOSITORY / "configs" / "models")
+    known = known_models(KNOWN_MODELS)
 
     assert set(known.values()) <= set(FORMATS)
     for name, fmt in (
@@ -208,6 +210,19 @@ def test_names_of_known_models_lead_to_formats(tmp_path: Path) -> None:
     ):
         (tmp_path / name).mkdir()
         assert resolve_format(ModelSettings(path=str(tmp_path / name))).name == fmt
+
+
+def test_files_of_known_models_lie_where_the_wheel_takes_them_from() -> None:
+    """A name that the build or git leaves out would be missing from the wheel only."""
+    scikit = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["scikit-build"]
+    ignored = (REPOSITORY / ".gitignore").read_text("utf-8").split()
+    excluded = [*scikit["wheel"]["exclude"], *scikit["sdist"]["exclude"], *ignored]
+    files = [Path(str(file)).relative_to(REPOSITORY) for file in KNOWN_MODELS.iterdir() if file.name.endswith(".toml")]
+
+    assert len(files) >= 6
+    for file in files:
+        assert file.parts[0] in scikit["wheel"]["packages"]
+        assert not any(part.match(pattern.strip("/")) for part in (file, *file.parents) for pattern in excluded)
 
 
 def test_file_of_known_models_with_an_unknown_format_is_a_settings_error(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import functools
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from engine_native import Compiler, Matcher, Vocabulary
 from structural_tags.choice import AllowedTools, NamedTool, Tool, ToolChoice, build_tag, tools_of_choice
 from structural_tags.formats import FORMATS, ModelFormat, get_format
-from structural_tags.output import Call, ParsedOutput, render
+from structural_tags.output import Call, OutputParser, ParsedOutput, fold, render
+from tests.formats.families import events_of
 
 TOOLS = (Tool("f", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}), Tool("g"))
 STRICT = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -200,3 +202,63 @@ def test_every_family_refuses_what_breaks_the_choices_promise(fmt: ModelFormat) 
     if fmt.calls.trigger:
         assert not _accepts(fmt, AllowedTools("auto", ("g",)), one)
         assert not _accepts(fmt, "auto", unknown)
+
+
+REASONING = [fmt for fmt in FORMATS.values() if fmt.reasoning is not None]
+
+
+@pytest.mark.parametrize("fmt", REASONING, ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("choice", ["none", "required"])
+def test_block_of_every_family_ends_after_so_many_tokens(fmt: ModelFormat, choice: ToolChoice) -> None:
+    """Tokens are bytes here. After the last one that is allowed only the block's end may come, and then the answer."""
+    block = fmt.reasoning
+    assert block is not None
+    if choice == "required" and fmt.calls is None:
+        return
+    tools = (Tool("f", STRICT),) if fmt.calls is not None else ()
+    tag = build_tag(fmt, tools=tools, tool_choice=choice, reasoning=True, max_reasoning_tokens=4)
+    assert tag is not None
+    grammar = _compiler().compile_structural_tag(tag)
+    begin = "" if block.in_prompt else block.begin + block.pad
+    calls = (Call("f", '{"a": 1}'),) if choice == "required" else ()
+    answer = render(ParsedOutput("", "" if calls else "x", calls), fmt, reasoning=True).partition(block.end)[2]
+
+    for thought, allowed in (("", True), ("a", True), ("abcd", True), ("abcde", False)):
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(begin.encode())
+        taken = matcher.accept_tokens(list(thought.encode()))
+        assert (taken == len(thought)) == allowed
+        for byte in (block.end + answer).encode() if allowed else b"":
+            assert matcher.accept_token(byte)
+        assert matcher.can_terminate() == allowed
+
+
+def test_function_that_is_called_as_the_content_is_marked_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"tools\[1\]: 'all' cannot be a function's name"):
+        _format_of("functionary_3_2", "auto", tools=(Tool("f"), Tool("all")))
+
+
+@pytest.mark.parametrize("fmt", [fmt for fmt in REASONING if fmt.calls is not None], ids=lambda fmt: fmt.name)
+def test_reasoning_ends_before_a_token_budget_does(fmt: ModelFormat) -> None:
+    """However long the model would think: what is left of the budget is kept for the call."""
+    tag = build_tag(fmt, tools=(Tool("f", STRICT),), tool_choice="required", reasoning=True)
+    assert tag is not None
+    matcher = Matcher(_compiler().compile_structural_tag(tag))
+    least = matcher.least_tokens()
+    assert least is not None
+    matcher.set_token_budget(least + 9)
+    row = array.array("i", bytes(4 * 9))
+    text = b""
+
+    while not matcher.can_terminate():
+        assert matcher.fill_bitmask(row)
+        allowed = [token for token in range(256) if row[token // 32] >> (token % 32) & 1]
+        token = ord("a") if ord("a") in allowed else allowed[0]
+        assert matcher.accept_token(token)
+        text += bytes([token])
+
+    assert len(text) <= least + 9
+    answer = fold(events_of(OutputParser(fmt, tools=(Tool("f", STRICT),), reasoning=True), [text.decode()]))
+    assert answer.reasoning.strip("a\n") == ""
+    assert len(answer.reasoning) >= 5
+    assert [call.name for call in answer.calls] == ["f"]

@@ -150,6 +150,25 @@ def test_type_may_be_left_out_where_there_is_no_choice() -> None:
     assert StructuralTag.from_json(value).format == TriggeredTags(triggers=("<",), tags=(TAG,))
 
 
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ({"value": "x"}, ConstString),
+        ({"begin": "a", "content": {"value": "x"}, "end": "b"}, Tag),
+        ({"json_schema": True}, JsonSchema),
+        ({"elements": [{"value": "x"}]}, Sequence),
+        ({"content": {"value": "x"}}, Optional),
+        ({"min": 0, "max": 1, "content": {"value": "x"}}, Repeat),
+        ({"triggers": ["<"], "tags": [{"begin": "<", "content": {"value": "x"}, "end": "b"}]}, TriggeredTags),
+        ({"tags": [{"begin": "<", "content": {"value": "x"}, "end": "b"}], "separator": ""}, TagsWithSeparator),
+        ({"rules": [["x", {"value": "x"}]]}, Dispatch),
+        ({"rules": [[1, {"value": "x"}]], "exclude_tokens": [2]}, TokenDispatch),
+    ],
+)
+def test_node_without_a_type_is_the_first_that_its_fields_fit(written: dict[str, Any], kind: type) -> None:
+    assert type(StructuralTag.from_json({"format": written}).format) is kind
+
+
 def test_nodes_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         TAG.__setattr__("begin", "x")
@@ -164,7 +183,7 @@ def test_nodes_cannot_be_changed() -> None:
         ({"type": "const_string", "value": 1}, "/format/value", "should be a valid string"),
         ({"type": "const_string"}, "/format/value", "Field required"),
         ({"type": "text"}, "/format/type", "type 'text' found using 'type' does not match"),
-        ({"value": "x"}, "/format/type", "the node has no type"),
+        ({"values": "x"}, "/format/type", "the node has no type, and no format has its fields"),
         ({"type": "or", "elements": []}, "/format/elements", "at least 1 item"),
         ({"type": "regex", "pattern": ""}, "/format/pattern", "at least 1 character"),
         ({"type": "json_schema", "json_schema": "{}"}, "/format/json_schema", "must be an object or a boolean"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Json, Keywords
+from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Json, Keywords, Nested
 from structural_tags.output.arguments.base import ArgumentReader
 from structural_tags.output.arguments.braces import BracesReader
 from structural_tags.output.arguments.fields import FieldsReader
 from structural_tags.output.arguments.json_object import JsonReader
 from structural_tags.output.arguments.keywords import KeywordsReader
+from structural_tags.output.arguments.nested import NestedReader
 
 __all__ = ["ArgumentReader", "reader_of"]
 
@@ -28,6 +29,8 @@ def reader_of(style: ArgumentStyle, end: str, schema: Mapping[str, Any] | bool, 
             return JsonReader()
         case Fields():
             return FieldsReader(style, end, schema, strict=strict)
+        case Nested():
+            return NestedReader(style, end, schema)
         case Braces():
             return BracesReader(style.quote)
         case Keywords():

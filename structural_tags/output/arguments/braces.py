@@ -34,9 +34,10 @@ class BracesReader:
         return "".join(out), None
 
     def finish(self) -> str:
-        rest = escaped(self._held) if self._in_string else ""
+        out = [escaped(self._held)] if self._in_string else []
         self._held = ""
-        return rest
+        self._close_key(out)
+        return "".join(out)
 
     def _read_string(self, text: str, out: list[str]) -> str:
         at = text.find(self._quote)
@@ -55,6 +56,7 @@ class BracesReader:
         quote = text.find(self._quote)
         if quote >= 0 and (sign is None or quote < sign.start()):
             self._value(text[:quote], out)
+            self._close_key(out)
             out.append('"')
             self._in_string = True
             return text[quote + len(self._quote) :]
@@ -73,12 +75,17 @@ class BracesReader:
         else:
             self._key.append(text)
 
+    def _close_key(self, out: list[str]) -> None:
+        """The key, or text where none can stand: it is a string all the same, so that nothing is lost."""
+        key = "".join(self._key or ()).strip()
+        if key:
+            out.append('"' + escaped(key) + '"')
+        self._key = None
+
     def _sign(self, sign: str, out: list[str]) -> None:
-        if self._key is not None and sign in ":}":
-            key = "".join(self._key).strip()
-            if sign == ":" or key:
-                out.append('"' + escaped(key) + '"')
-            self._key = None
+        if sign == ":" and self._key is not None and not "".join(self._key).strip():
+            out.append('""')
+        self._close_key(out)
         if sign in "{[":
             self._open.append(sign)
         elif sign in "}]":

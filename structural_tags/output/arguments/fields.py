@@ -12,8 +12,8 @@ from typing import Any
 
 from structural_tags.formats.arguments import Fields
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import JsonStrings, escaped, start_of_marker
-from structural_tags.output.arguments.reading import Kind, Reading, Schema, reading_of
+from structural_tags.output.arguments.base import JsonStrings, escaped, mark_ahead, start_of_marker
+from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schema, reading_of
 
 _MOST_MARKS = 16
 """How often a value that may be a string or JSON is looked at as a whole; after that it is JSON."""
@@ -33,6 +33,8 @@ class FieldsReader:
         self._begun = False
         self._ended = False
         self._key = ""
+        self._member: list[str] = []
+        """The text of the member at hand up to its value: no argument if it turns out to be something else."""
         self._label: Kind | None = None
         """What the style's label said of the value at hand."""
         self._reading = Reading(Kind.EITHER)
@@ -53,9 +55,15 @@ class FieldsReader:
         return written, text if self._ended else None
 
     def finish(self) -> str:
-        if self._part == self._read_value and self._held:
+        if self._part in (self._read_value, self._read_pad):
             self._more(self._held)
-            self._held = ""
+            if not self._streams_string and not self._streams_json and any(self._kept):
+                self._out.append(self._reading.value("".join(self._kept)))
+        elif self._part == self._read_key:
+            self._write_key("".join(self._kept) + self._held, closed=False)
+        elif self._part in (self._read_middle2, self._read_label):
+            self._write_key(self._key)
+        self._held = ""
         written = "".join(self._out)
         self._out.clear()
         return written
@@ -81,6 +89,7 @@ class FieldsReader:
         member = self._style.member
         if bare.startswith(member):
             self._part = self._read_key
+            self._member = [member]
             return bare[len(member) :]
         if bare.startswith(self._end):
             return self._stop(bare)
@@ -100,15 +109,12 @@ class FieldsReader:
             return self._hold(text[certain:])
         whole = "".join(self._kept) + text[:at]
         self._kept.clear()
+        self._member.append(whole + marker)
         then(whole)
         return text[at + len(marker) :]
 
     def _have_key(self, written: str) -> None:
-        for character, spelled in reversed(self._style.escapes):
-            written = written.replace(spelled, character)
         self._key = written
-        self._out.append((", " if self._fields else "") + json.dumps(written, ensure_ascii=False) + ": ")
-        self._fields += 1
         if self._style.middle2:
             self._part = self._read_middle2
         elif self._style.after_label:
@@ -116,16 +122,40 @@ class FieldsReader:
         else:
             self._start_value(None)
 
+    def _write_key(self, written: str, *, closed: bool = True) -> None:
+        for character, spelled in reversed(self._style.escapes):
+            written = written.replace(spelled, character)
+        self._key = written
+        text = json.dumps(written, ensure_ascii=False)
+        self._out.append((", " if self._fields else "") + (text + ": " if closed else text[:-1]))
+        self._fields += 1
+
     def _read_middle2(self, text: str) -> str:
-        return self._until(text, self._style.middle2, lambda _: self._start_value(None))
+        return self._read_one_of((self._style.middle2,), text, lambda _: self._start_value(None))
 
     def _read_label(self, text: str) -> str:
-        return self._until(text, self._style.after_label, self._have_label)
+        style = self._style
+        labels = (style.string_label, style.json_label) if style.json_label else (*TYPES, "integer")
+        return self._read_one_of(tuple(label + style.after_label for label in labels), text, self._have_label)
 
-    def _have_label(self, written: str) -> None:
-        self._start_value(Kind.STRING if written == self._style.string_label else Kind.JSON)
+    def _have_label(self, mark: str) -> None:
+        label = mark.removesuffix(self._style.after_label)
+        self._start_value(Kind.STRING if label == self._style.string_label else Kind.JSON)
+
+    def _read_one_of(self, marks: tuple[str, ...], text: str, then: Callable[[str], None]) -> str:
+        """One of the marks that must stand here, after white space; else this was no argument."""
+        ahead = mark_ahead(text, marks, BLANKS)
+        if ahead is None:
+            return self._stop("".join(self._member) + text)
+        mark, at = ahead
+        if not mark:
+            self._member.append(text[:at])
+            return self._hold(text[at:])
+        then(mark)
+        return text[at + len(mark) :]
 
     def _start_value(self, label: Kind | None) -> None:
+        self._write_key(self._key)
         self._reading = reading_of(self._schema, self._key, label=label)
         self._blank = ""
         self._strings = JsonStrings()

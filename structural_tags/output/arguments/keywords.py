@@ -52,6 +52,13 @@ class KeywordsReader:
         return written, text[at:] if ended else None
 
     def finish(self) -> str:
+        if self._part == self._read_value:
+            self._close_word()
+        elif self._part == self._read_key:
+            key = "".join(self._word).strip(BLANKS + ",")
+            self._out.append((", " if self._fields else "") + '"' + escaped(key) if key else "")
+        elif self._escape:
+            self._write("\\" + self._escape)
         written = "".join(self._out)
         self._out.clear()
         return written
@@ -140,7 +147,7 @@ class KeywordsReader:
             code = int(digits, 16)
             character = chr(code)
         except (ValueError, OverflowError):
-            return self._write("\ufffd")
+            return self._write(f"\\{self._escape}")
         if 0xD800 <= code < 0xDC00:
             self._flush()
             self._high = character

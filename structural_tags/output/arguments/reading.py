@@ -24,6 +24,8 @@ Schema = Mapping[str, Any] | bool
 
 TYPES = frozenset(("string", "number", "boolean", "null", "array", "object"))
 _DEEPEST = 32
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}
+"""As the templates of Qwen3-Coder and others print them in past calls; read where no string can stand."""
 _MAYBE = "a part that holds under a condition"
 """Not a keyword: marks a subschema of which only the whole object tells whether it must be satisfied."""
 
@@ -53,6 +55,10 @@ class Reading:
         """The text must be read as a whole before anything can be said."""
         return self.kind is Kind.EITHER or (self.kind is Kind.STRING and self.listed)
 
+    def types(self) -> frozenset[str]:
+        """The JSON types that the value may have."""
+        return _types(self.schema, self.root, 0)
+
     def can_be_text(self, raw: str) -> bool:
         """Whether the string `raw` surely satisfies the schema."""
         return fits(raw, self.schema, self.root) is True
@@ -71,21 +77,35 @@ class Reading:
         if self.kind is not Kind.STRING:
             for value in _parsed(raw):
                 yield value, raw.strip()
+        if self.kind is Kind.JSON and raw.strip() in _PYTHON_WORDS:
+            yield _PYTHON_WORDS[raw.strip()], json.dumps(_PYTHON_WORDS[raw.strip()])
         if self.kind is not Kind.JSON or not _parsed(raw):
             for text in dict.fromkeys((raw, raw.strip()) if self.listed else (raw,)):
                 yield text, json.dumps(text, ensure_ascii=False)
 
 
-def reading_of(schema: Schema, key: str, *, label: Kind | None = None) -> Reading:
-    """The reading of argument `key` under a tool's schema. A label of the style decides between string and JSON."""
-    parts = list(_parts(schema, key, schema, 0))
+def reading_of(schema: Schema, key: str, *, label: Kind | None = None, root: Schema | None = None) -> Reading:
+    """The reading of member `key` of an object that is `schema`, a part of a tool's `root` (None: the root itself).
+
+    A label of the style decides between string and JSON.
+    """
+    root = schema if root is None else root
+    parts = list(_parts(schema, key, root, 0))
     certain = [part for part in parts if not _is_maybe(part)]
     wished = [*certain, *(one for part in parts if _is_maybe(part) for one in part[_MAYBE])]
-    listed = any(_is_listed(part, schema, 0) for part in parts)
-    types = _types_of_property(schema, key, schema, 0)
-    if label is None:
-        label = Kind.STRING if types == {"string"} else Kind.EITHER if "string" in types else Kind.JSON
-    return Reading(label, {"allOf": certain}, {"allOf": wished}, schema, listed)
+    listed = any(_is_listed(part, root, 0) for part in parts)
+    types = _types_of_property(schema, key, root, 0)
+    return Reading(label or _kind(types), {"allOf": certain}, {"allOf": wished}, root, listed)
+
+
+def reading_of_item(array: Reading, index: int) -> Reading:
+    """The reading of the item `index` of an array."""
+    schema: Schema = {"allOf": list(_item_parts(array.schema, index, array.root, 0))}
+    return Reading(_kind(_types(schema, array.root, 0)), schema, schema, array.root, _is_listed(schema, array.root, 0))
+
+
+def _kind(types: frozenset[str]) -> Kind:
+    return Kind.STRING if types == {"string"} else Kind.EITHER if "string" in types else Kind.JSON
 
 
 def _is_maybe(part: Any) -> bool:
@@ -133,6 +153,32 @@ def _parts(schema: Any, key: str, root: Schema, depth: int) -> Iterator[Any]:
         if branches and all(branches):
             sure = [[part for part in parts if not _is_maybe(part)] for parts in branches]
             yield {"anyOf": [{"allOf": parts} for parts in sure]}
+
+
+def _item_parts(schema: Any, index: int, root: Schema, depth: int) -> Iterator[Any]:
+    """Subschemas that the item must satisfy in every array of the schema."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return
+    yield from _item(schema, index)
+    if "$ref" in schema:
+        yield from _item_parts(_target(schema, root), index, root, depth + 1)
+    for part in _list(schema, "allOf"):
+        yield from _item_parts(part, index, root, depth + 1)
+    for keyword in ("anyOf", "oneOf"):
+        arrays = [part for part in _list(schema, keyword) if "array" in _types(part, root, depth + 1)]
+        branches = [list(_item_parts(part, index, root, depth + 1)) for part in arrays]
+        if branches and all(branches):
+            yield {"anyOf": [{"allOf": parts} for parts in branches]}
+
+
+def _item(schema: Mapping[str, Any], index: int) -> list[Any]:
+    """The subschemas that the array schema itself has for the item `index`."""
+    items = schema.get("items")
+    first = _list(schema, "prefixItems") or (items if isinstance(items, list) else [])
+    if index < len(first):
+        return [first[index]]
+    rest = schema.get("additionalItems") if isinstance(items, list) else items
+    return [] if rest is None else [rest]
 
 
 def _property(schema: Mapping[str, Any], key: str) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Json, Keywords
+from structural_tags.formats.arguments import ArgumentStyle, Braces, Fields, Json, Keywords, Nested
 from structural_tags.output.arguments.fits import type_of
 
 
@@ -17,6 +17,8 @@ def write_arguments(style: ArgumentStyle, text: str) -> str:
     match style:
         case Fields():
             return "".join(_field(style, key, value) for key, value in values.items())
+        case Nested():
+            return _members(style, values)
         case Braces():
             return _braces(style.quote, values)
         case Keywords():
@@ -36,6 +38,31 @@ def _field(style: Fields, key: str, value: Any) -> str:
     written = value if isinstance(value, str) else _dump(value)
     parts = (style.member, key, style.middle, style.middle2, label, style.after_label, written, style.close, style.line)
     return "".join(parts)
+
+
+def _members(style: Nested, values: dict[str, Any]) -> str:
+    return "".join(_member(style, key, value) for key, value in values.items())
+
+
+def _member(style: Nested, key: str, value: Any, *, is_item: bool = False) -> str:
+    spelled = key
+    for character, written in style.escapes:
+        spelled = spelled.replace(character, written)
+    begin = style.item if is_item and style.item else style.member + spelled + style.middle
+    label = ""
+    if style.labels:
+        labels = dict(style.labels)
+        label = labels.get(type_of(value), labels[""]) + style.after_label
+    match value:
+        case dict():
+            inside = _members(style, value)
+        case list():
+            inside = "".join(_member(style, "item", each, is_item=True) for each in value)
+        case str():
+            inside = value
+        case _:
+            inside = _dump(value)
+    return begin + label + inside + style.close + (spelled + style.close_end if style.close_end else "")
 
 
 def _braces(quote: str, value: Any) -> str:
