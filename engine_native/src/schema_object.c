@@ -16,7 +16,7 @@
 
 /* ---- the automaton ---- */
 
-static uint32_t state_number(object_builder *o, object_state s) {
+uint32_t object_state_number(object_builder *o, object_state s) {
     arena *mem = &o->c->b->w->mem;
     uint32_t *slot, known = state_table_find(mem, &o->table, o->states.at, o->states.n, sizeof s, &s, &slot);
     if (known != UINT32_MAX) return o->number.at[known];
@@ -186,7 +186,7 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
         if ((v.at[j].done & again) != again) continue;
         to.done = v.at[j].done;
         if (number >= o->members.n) to.others |= to.done & ~before & ~m->there;
-        uint32_t begin = member_begin(o, number, m, &v.at[j].literals, state_number(o, to));
+        uint32_t begin = member_begin(o, number, m, &v.at[j].literals, object_state_number(o, to));
         if (begin != UINT32_MAX) fsm_empty_add(o->f, open, begin);
     }
 }
@@ -196,18 +196,21 @@ static bool has_onces(const object_builder *o) { return o->once_from < o->member
 static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1) << (i - o->n_ordered); }
 
 static bool complete(const object_builder *o, const object_state *s) {
-    uint32_t done = s->done;
-    if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
+    uint32_t done = s->done, least = o->least_cap != 0 ? s->least : s->count;
+    if (s->position != o->last_position || least < o->min || s->count > o->max) return false;
     for (uint32_t i = o->n_ordered; i < o->once_from; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
     }
     for (uint32_t k = 0; o->clauses >> k != 0; k++)
-        if ((o->clauses >> k & 1) != 0 && (s->count < o->count_clause_min[k] || s->count > o->count_clause_max[k]))
+        if ((o->clauses >> k & 1) != 0 && (s->count < o->count_clause_min[k] || least > o->count_clause_max[k]))
             done |= UINT32_C(1) << k;
     return (done & o->clauses) == o->clauses;
 }
+
+/* Distinct rules know JSON strings. */
+static bool remembers_keys(const schema_context *c) { return c->form == FORM_JSON && c->excludes == NULL; }
 
 static void expand_state(object_builder *o, uint32_t index) {
     object_state s = o->states.at[index];
@@ -219,6 +222,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
+    if (to.least < o->least_cap) to.least++;
     bool full = s.count == o->max;
     uint32_t open = UINT32_MAX; /* where a member can begin */
     for (uint32_t k = 0; k < o->n_chains; k++) {
@@ -228,7 +232,7 @@ static void expand_state(object_builder *o, uint32_t index) {
         object_state next = to, skip = s;
         next.position = skip.position = s.position + o->stride[k];
         skip.done |= m->missing;
-        if (!m->required) fsm_empty_add(o->f, at, state_number(o, skip));
+        if (!m->required) fsm_empty_add(o->f, at, object_state_number(o, skip));
         if (full || literals_are_never(&m->literals)) continue;
         if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
         add_versions(o, o->chain_from[k] + passed, m, open, next);
@@ -244,9 +248,15 @@ static void expand_state(object_builder *o, uint32_t index) {
         add_versions(o, i, m, open, next);
     }
     for (uint32_t i = 0; i < o->regions.n && !full; i++) {
+        object_state next = to;
+        uint32_t bit = o->least_cap != 0 && i < MAX_COUNTED_REGIONS ? UINT32_C(1) << i : 0;
+        if ((s.past & bit) != 0) continue;
+        if (o->least_cap != 0 && (bit == 0 || (s.visited & bit) != 0)) next.least = s.least;
+        next.visited |= bit;
         if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
-        add_versions(o, o->members.n + i, &o->regions.at[i], open, to);
+        add_versions(o, o->members.n + i, &o->regions.at[i], open, next);
     }
+    if (o->least_cap != 0 && !full && remembers_keys(o->c)) add_runs(o, s, at);
 }
 
 static expr *lower_states(object_builder *o) {
@@ -254,7 +264,7 @@ static expr *lower_states(object_builder *o) {
     o->graph = expr_graph(b);
     o->f = o->graph->u.graph.shape;
     o->separator = o->c->space.comma;
-    graph_edge(b, o->graph, 0, o->c->now->object, state_number(o, (object_state){0}));
+    graph_edge(b, o->graph, 0, o->c->now->object, object_state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
     if (!has_onces(o)) return o->graph;
     uint32_t rule = rule_of(b, o->graph), words = (o->members.n - o->once_from + 63) / 64;
@@ -347,7 +357,7 @@ static void order_members(object_builder *o) {
     if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     o->once_from = sorted.n;
-    uint32_t onces = o->count_cap > 1 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
+    uint32_t onces = o->count_cap > 1 || o->least_cap != 0 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
     bool fits = onces <= (o->c->any_order ? MAX_ONCE : FEW_ONCES) && in_states <= MAX_TRACKED && ((uint64_t)grid * states << in_states) <= MAX_TRACKED_PRODUCT;
     if (fits && onces > 0 && (most < unordered || (o->clauses == 0 && unordered > MOST_IN_STATES))) {
         o->once_from = sorted.n - onces;
@@ -356,7 +366,7 @@ static void order_members(object_builder *o) {
     if (o->c->any_order && most < unordered)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
                     "property_order \"any\" is supported for up to %u named keys here, not %u",
-                    o->clauses == 0 && o->count_cap == 1 ? MAX_ONCE : most, unordered);
+                    o->clauses == 0 && o->count_cap == 1 && o->least_cap == 0 ? MAX_ONCE : most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
         if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
@@ -374,6 +384,7 @@ static void order_members(object_builder *o) {
 
 static void count_limits(object_builder *o) {
     uint32_t required = 0, possible = 0;
+    o->least_cap = 0;
     for (uint32_t i = 0; i < o->members.n; i++) possible += !literals_are_never(&o->members.at[i].literals);
     for (uint32_t i = 0; i < o->members.n; i++) {
         member *m = &o->members.at[i];
@@ -397,8 +408,10 @@ static void count_limits(object_builder *o) {
         if (o->count_clause_min[k] > o->count_cap) o->count_cap = o->count_clause_min[k];
         if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= lower) lower = o->count_clause_max[k] + 1;
     }
-    if (lower > o->count_cap) o->count_cap = lower;
-    o->repeats_count = lower > 1 && o->regions.n > 0;
+    if (lower > 1 && o->regions.n > 0)
+        o->least_cap = lower;
+    else if (lower > o->count_cap)
+        o->count_cap = lower;
 }
 
 /* Without known keys and of one kind: then the keys are like unique items (distinct.h), what follows a key is what
@@ -417,12 +430,6 @@ static expr *lower_distinct_map(object_builder *o) {
     list.separator = expr_sequence(b, (expr *[]){c->space.colon, value, c->space.comma}, 3);
     list.close = expr_sequence(b, (expr *[]){c->space.colon, value, c->now->object_end}, 3);
     return expr_distinct(b, &list);
-}
-
-static void note_repeats(const object_builder *o) {
-    char pointer[160];
-    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
-    builder_note(o->c->b, "%s: a key that is not named and comes again counts again for the least number of keys", pointer);
 }
 
 /* Where the key is declared; else the whole. */
@@ -456,13 +463,14 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     for (uint32_t i = 0; i < o->members.n; i++)
         if (o->members.at[i].required && literals_are_never(&o->members.at[i].literals)) return expr_never(b);
     count_limits(o);
+    if (o->least_cap != 0 && know_few_keys(o)) count_limits(o);
     if (o->impossible) return expr_never(b);
+    if (o->least_cap > o->members.n + o->regions.n && !remembers_keys(c))
+        json_escape(b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "%u different keys are wanted: keys are not remembered in this style", o->least_cap);
     order_members(o);
-    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && c->form == FORM_JSON && c->excludes == NULL)
-        return lower_distinct_map(o);
-    if (o->repeats_count) note_repeats(o);
-    if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
-    if (o->count_cap > MAX_COUNT)
-        json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap);
+    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && remembers_keys(c)) return lower_distinct_map(o);
+    if (o->members.n == 0 && o->clauses == 0 && o->least_cap == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
+    if (o->count_cap > MAX_COUNT || o->least_cap > MAX_COUNT)
+        json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap > o->least_cap ? o->count_cap : o->least_cap);
     return lower_states(o);
 }

@@ -19,6 +19,8 @@
  *   done       which clauses have come true
  *   count      members so far, up to the last number that matters (at least 1: is a comma due?)
  *   others     of the clauses done, those that are by the value of a key that may come again
+ *   least      keys that differ for sure, up to the last number that matters; visited, past: of which regions, and in
+ *              a run (schema_count.c; where a lower bound asks for them)
  *
  * For plain objects that is two states per key: with and without a member before.
  *
@@ -32,6 +34,7 @@
 
 #define MAX_CHAINS 6
 #define MAX_CLAUSES 24
+#define MAX_COUNTED_REGIONS 32 /* whose keys count for lower bounds */
 
 /* A value that is not of this schema makes the clause true. */
 typedef struct value_way {
@@ -53,7 +56,7 @@ typedef struct member {
 } member;
 
 typedef struct object_state {
-    uint32_t position, seen, done, count, others;
+    uint32_t position, seen, done, count, others, least, visited, past;
 } object_state;
 
 typedef struct begin_entry {
@@ -71,7 +74,8 @@ typedef struct object_builder {
     uint32_t clauses; /* set of those that are to come true */
     uint32_t count_clause_min[MAX_CLAUSES], count_clause_max[MAX_CLAUSES]; /* outside of these the clause is true */
     uint32_t min, max, count_cap;
-    bool repeats_count; /* keys that repeat count for a lower bound */
+    uint32_t least_cap; /* the most different keys that a lower bound asks for, if there are regions; else 0 */
+    struct run_rules *runs;
     bool impossible;
     expr *separator;
     expr *graph;
@@ -97,6 +101,18 @@ bool node_schemas(object_builder *o, const json *node, const member *m,
 /* Does "propertyNames" of the node admit the known key? */
 bool name_fits(object_builder *o, const json *node, const member *m);
 bool literals_are_never(const literal_list *list);
+
+/* ---- schema_count.c: lower bounds for different keys ---- */
+
+/* Keys of regions that have few become known keys; true if there were such. */
+bool know_few_keys(object_builder *o);
+/* Edges for members of one region in a row, from the state s, which is at `at`. */
+void add_runs(object_builder *o, object_state s, uint32_t at);
+
+/* ---- schema_object.c ---- */
+
+/* The state of o->f for s, which is made if need be. */
+uint32_t object_state_number(object_builder *o, object_state s);
 
 /* ---- schema_clause.c: what must come true besides ---- */
 
