@@ -161,7 +161,8 @@ const json *schema_string(schema_context *c, const json *model, const char *text
 /* {"anyOf": [...]}; equal lists give the same node. */
 const json *schema_any_of(schema_context *c, const json *model, const json *list, uint32_t n);
 extern const json schema_never;
-/* The schema of the arrays or objects that equal this one. */
+/* The schema of the arrays or objects that equal this one; a key of its own says that the order of keys is free. */
+#define UNORDERED "\1unordered"
 const json *schema_exactly(schema_context *c, const json *value);
 /* The node with only the listed keywords, or with only the others; the list ends with NULL. */
 const json *schema_select(schema_context *c, const json *node, const char *const *keys, bool listed);

@@ -315,7 +315,7 @@ const json *schema_any_of(schema_context *c, const json *model, const json *list
 /* An array: its items, no more and no fewer.  An object: its keys, all of them, and no others. */
 const json *schema_exactly(schema_context *c, const json *value) {
     bool object = value->kind == JSON_OBJECT, items_array = schema_draft(c, value) < DRAFT_2020;
-    json *node = made(c, value, JSON_OBJECT, 3), *parts = made(c, value, value->kind, value->n);
+    json *node = made(c, value, JSON_OBJECT, 3u + object), *parts = made(c, value, value->kind, value->n);
     json *no = made(c, value, JSON_FALSE, 0), *keys = made(c, value, JSON_ARRAY, value->n);
     for (uint32_t i = 0; i < value->n; i++) {
         const json *member = &value->u.items[i];
@@ -326,6 +326,7 @@ const json *schema_exactly(schema_context *c, const json *value) {
         set_member(node, 0, "properties", 10, parts);
         set_member(node, 1, "required", 8, keys);
         set_member(node, 2, "additionalProperties", 20, no);
+        set_member(node, 3, UNORDERED, sizeof UNORDERED - 1, no);
         return node;
     }
     char *digits = arena_alloc(&c->b->w->mem, 12, 1);

@@ -138,27 +138,10 @@ static expr *fixed_inside(schema_context *c, const json *v) {
     return out;
 }
 
-/* The value in canonical spelling; an integer also as written in the schema and with ".0". */
-expr *schema_fixed(schema_context *c, const json *v) {
+/* A listed number: as written in the schema, in plain digits, and, if it is whole and that is the same, with ".0". */
+static expr *fixed_number(schema_context *c, const json *v, bool fraction) {
     builder *b = c->b;
     decimal d;
-    switch (v->kind) {
-    case JSON_NULL:
-        return style_word(c, TYPE_NULL);
-    case JSON_FALSE:
-        return style_word(c, TYPE_FALSE);
-    case JSON_TRUE:
-        return style_word(c, TYPE_TRUE);
-    case JSON_STRING:
-        if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
-        return excluded_in(c, v->u.text, v->n) ? expr_never(b) : json_fixed_string(b, v->u.text, v->n);
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
-    case JSON_NUMBER:
-    case JSON_RAW: /* schemas are read whole */
-        break;
-    }
     expr *written = expr_bytes(b, v->u.text, v->n);
     if (!decimal_parse(v->u.text, v->n, &d) || d.integer_n > 40 || d.fraction_n > 40) return written;
     char text[96];
@@ -174,8 +157,31 @@ expr *schema_fixed(schema_context *c, const json *v) {
         return expr_choice(b, (expr *[]){written, expr_bytes(b, text, n)}, 2);
     }
     expr *plain = expr_bytes(b, text, n);
+    if (!fraction) return plain;
     memcpy(text + n, ".0", 2);
     return expr_choice(b, (expr *[]){written, plain, expr_bytes(b, text, n + 2)}, 3);
+}
+
+/* The value in canonical spelling.  In draft 4 what has a fraction part is no integer, even if that is 0. */
+expr *schema_fixed(schema_context *c, const json *v) {
+    switch (v->kind) {
+    case JSON_NULL:
+        return style_word(c, TYPE_NULL);
+    case JSON_FALSE:
+        return style_word(c, TYPE_FALSE);
+    case JSON_TRUE:
+        return style_word(c, TYPE_TRUE);
+    case JSON_STRING:
+        if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
+        return excluded_in(c, v->u.text, v->n) ? expr_never(c->b) : json_fixed_string(c->b, v->u.text, v->n);
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
+    case JSON_NUMBER:
+    case JSON_RAW: /* schemas are read whole */
+        break;
+    }
+    return fixed_number(c, v, schema_draft(c, v) != DRAFT_4);
 }
 
 static const json object_type_key = {.kind = JSON_STRING, .n = 6, .key = "type", .key_n = 4, .u.text = "object"};
@@ -191,15 +197,32 @@ static expr *any_order_of(schema_context *c, const json *v) {
     return conjunction_rule(c, &list);
 }
 
+#define MOST_UNORDERED 64 /* listed arrays and objects whose keys come in any order though declared ones do not */
+
+/* Is there an object of several keys in it?  (Values are no deeper than the limit of the reader.) */
+static bool has_keys_to_order(const json *v) {
+    bool found = v->kind == JSON_OBJECT && v->n > 1;
+    for (uint32_t i = 0; v->kind >= JSON_ARRAY && i < v->n && !found; i++) found = has_keys_to_order(&v->u.items[i]);
+    return found;
+}
+
+static expr *lower_listed(schema_context *c, const json *v, bool unordered, bool fraction) {
+    if (unordered && has_keys_to_order(v)) return any_order_of(c, v);
+    return v->kind == JSON_NUMBER ? fixed_number(c, v, fraction) : schema_fixed(c, v);
+}
+
 /* The listed values that are of the kind and satisfy all else. */
 static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *branch, const json *values, uint32_t n) {
     VEC(expr *) parts = {0};
+    bool unordered = (c->any_order || n <= MOST_UNORDERED) && c->form == FORM_JSON, fraction = true;
+    for (uint32_t k = 0; k < branch->n_holds; k++)
+        if ((schema_types(branch->holds[k]) & TYPE_FRACTION) == 0 && schema_draft(c, branch->holds[k]) == DRAFT_4) fraction = false;
     for (uint32_t i = 0; i < n; i++) {
         bool fits = (schema_value_type(&values[i]) & kind) != 0;
         for (uint32_t k = 0; k < branch->n_holds && fits; k++) fits = schema_own_holds(c, &values[i], branch->holds[k]);
         for (uint32_t k = 0; k < branch->n_fails && fits; k++) fits = !schema_own_holds(c, &values[i], branch->fails[k]);
         if (!fits) continue;
-        vec_push(&c->b->w->mem, &parts, c->any_order && values[i].kind >= JSON_ARRAY && c->form == FORM_JSON ? any_order_of(c, &values[i]) : schema_fixed(c, &values[i]));
+        vec_push(&c->b->w->mem, &parts, lower_listed(c, &values[i], unordered, fraction));
     }
     return expr_choice(c->b, parts.at, parts.n);
 }

@@ -56,7 +56,8 @@ static void add_dependent_names(object_builder *o, const json *map) {
 void find_members(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
-    for (uint32_t i = 0; i < b->n_holds; i++) add_keys(o, json_get(b->holds[i], "properties"), true, i);
+    for (uint32_t i = 0; i < b->n_holds; i++)
+        add_keys(o, json_get(b->holds[i], "properties"), json_get(b->holds[i], UNORDERED) == NULL, i);
     for (uint32_t i = 0; i < b->n_holds; i++) add_names(o, json_get(b->holds[i], "required"), true);
     for (uint32_t i = 0; i < b->n_holds; i++) {
         add_dependent_names(o, json_get(b->holds[i], "dependencies"));
