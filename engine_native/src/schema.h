@@ -38,6 +38,7 @@ typedef enum sign {
     HOLDS,
     FAILS,
     OWN_FAILS, /* within schema_expand: some own keyword of the node does not hold */
+    REST_FAILS, /* ... all of the node holds but its "unevaluated..." */
 } sign;
 
 typedef struct literal {
@@ -185,6 +186,8 @@ const json *schema_place(const schema_context *c, const schema_branch *branch);
 schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all);
 /* Did holds[i] come in through `node` (or is it that)? */
 bool schema_under(const schema_branch *branch, uint32_t i, const json *node);
+/* Must what holds[i] leaves unevaluated fail its "unevaluated..."? */
+bool schema_rest_fails(const schema_branch *branch, uint32_t i);
 /* Kinds that values of the schema may have; others are impossible. */
 uint32_t schema_may_be(schema_context *c, const json *node);
 
@@ -195,6 +198,8 @@ bool schema_finite(schema_context *c, const literal *literals, uint32_t n, json 
 
 bool schema_valid(schema_context *c, const json *value, const json *schema);
 bool schema_own_holds(schema_context *c, const json *value, const json *node);
+/* All own keywords hold but "unevaluated...". */
+bool schema_only_rest_fails(schema_context *c, const json *value, const json *node);
 
 /* ---- schema_string.c ---- */
 

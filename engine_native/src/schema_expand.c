@@ -261,6 +261,10 @@ static void add_own_failure(schema_context *c, uint32_t kind, const json *node, 
     if (schema_own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
 }
 
+static const char *unevaluated_key(uint32_t kind) {
+    return kind == TYPE_OBJECT ? "unevaluatedProperties" : kind == TYPE_ARRAY ? "unevaluatedItems" : NULL;
+}
+
 /* What makes the node fail for this kind: one choice. */
 static void negative_choice(schema_context *c, uint32_t kind, const json *node, choice_list *out) {
     alternative_list list = {0};
@@ -272,6 +276,8 @@ static void negative_choice(schema_context *c, uint32_t kind, const json *node, 
             add_alternative(c, &list, &(literal){schema_target(c, at), FAILS}, 1);
     if (!schema_overridden(c, node)) {
         add_own_failure(c, kind, node, &list);
+        at = unevaluated_key(kind) == NULL ? NULL : schema_get(c, node, unevaluated_key(kind));
+        if (at != NULL && !schema_says_nothing(at)) add_alternative(c, &list, &(literal){node, REST_FAILS}, 1);
         if ((at = json_get(node, "allOf")) != NULL)
             for (uint32_t i = 0; i < at->n; i++) add_alternative(c, &list, &(literal){&at->u.items[i], FAILS}, 1);
         if ((at = json_get(node, "anyOf")) != NULL) {
@@ -389,15 +395,17 @@ static void emit(expansion *e, const partial *p) {
 
 bool schema_under(const schema_branch *branch, uint32_t i, const json *node) {
     for (const pending *p = branch->from[i]; p != NULL; p = p->because) {
-        if (p->sign != HOLDS) return false; /* what is under "not" marks nothing as evaluated */
+        if (p->sign != HOLDS && p->sign != REST_FAILS) return false; /* what is under "not" marks nothing as evaluated */
         if (p->node == node) return true;
     }
     return false;
 }
 
+bool schema_rest_fails(const schema_branch *branch, uint32_t i) { return branch->from[i]->sign == REST_FAILS; }
+
 static bool tracks(const expansion *e, const pending *p) {
-    const char *key = e->kind == TYPE_OBJECT ? "unevaluatedProperties" : "unevaluatedItems";
-    if (e->kind != TYPE_OBJECT && e->kind != TYPE_ARRAY) return false;
+    const char *key = unevaluated_key(e->kind);
+    if (key == NULL) return false;
     for (; p != NULL; p = p->because)
         if (p->node->kind == JSON_OBJECT && schema_get(e->c, p->node, key) != NULL) return true;
     return false;
@@ -468,7 +476,8 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
     bool ready = false;
     for (uint32_t i = 0; i < a->n; i++) {
         const json *node = a->at[i].node;
-        if (a->at[i].sign == HOLDS && !possible(c, e->kind, node)) return true;
+        bool holds = a->at[i].sign == HOLDS || a->at[i].sign == REST_FAILS;
+        if (holds && !possible(c, e->kind, node)) return true;
         if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
         if ((e->kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) continue;
         if (!ready)
@@ -476,7 +485,7 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
                 if (k->own) held.at[held.n++] = k->node;
         ready = true;
         outline other = {.n = 0};
-        if (a->at[i].sign == HOLDS) {
+        if (holds) {
             outline_add(c, node, &other);
             if (held.n != 0 && outlines_apart(c, e->kind, &held, &other, OUTLINE_DEPTH)) return true;
         } else if (e->kind == TYPE_OBJECT && outline_implies(c, &held, node, OUTLINE_DEPTH)) {
@@ -531,7 +540,7 @@ static void expand(expansion *e, partial p, uint32_t depth) {
                 continue;
             }
             self_reference(c, at);
-            if (!(at->sign == HOLDS ? take_positive(e, &p, at) : take_negative(e, &p, at))) return;
+            if (!(at->sign == FAILS ? take_negative(e, &p, at) : take_positive(e, &p, at))) return;
         }
         if (p.choices == NULL) break;
         if (!settle_choices(e, &p, &moved)) return;

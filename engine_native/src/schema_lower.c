@@ -219,7 +219,8 @@ static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *
         if ((schema_types(branch->holds[k]) & TYPE_FRACTION) == 0 && schema_draft(c, branch->holds[k]) == DRAFT_4) fraction = false;
     for (uint32_t i = 0; i < n; i++) {
         bool fits = (schema_value_type(&values[i]) & kind) != 0;
-        for (uint32_t k = 0; k < branch->n_holds && fits; k++) fits = schema_own_holds(c, &values[i], branch->holds[k]);
+        for (uint32_t k = 0; k < branch->n_holds && fits; k++)
+            fits = (schema_rest_fails(branch, k) ? schema_only_rest_fails : schema_own_holds)(c, &values[i], branch->holds[k]);
         for (uint32_t k = 0; k < branch->n_fails && fits; k++) fits = !schema_own_holds(c, &values[i], branch->fails[k]);
         if (!fits) continue;
         vec_push(&c->b->w->mem, &parts, lower_listed(c, &values[i], unordered, fraction));

@@ -116,7 +116,7 @@ static void ignore_schema(object_builder *o, const json *schema, void *ctx) {
     (void)ctx;
 }
 
-static bool evaluated(object_builder *o, const json *node, const member *m) {
+bool key_is_evaluated(object_builder *o, const json *node, const member *m) {
     const schema_branch *b = o->branch;
     for (uint32_t k = 0; k < b->n_holds; k++) {
         const json *inner = b->holds[k];
@@ -134,7 +134,7 @@ void find_literals(object_builder *o, member *m) {
         const json *rest = schema_get(o->c, b->holds[i], "unevaluatedProperties");
         node_schemas(o, b->holds[i], m, add_holding, &m->literals);
         if (!name_fits(o, b->holds[i], m)) literal_add(o->c, &m->literals, &schema_never, HOLDS);
-        if (rest != NULL && !schema_says_nothing(rest) && !evaluated(o, b->holds[i], m))
+        if (rest != NULL && !schema_says_nothing(rest) && !schema_rest_fails(b, i) && !key_is_evaluated(o, b->holds[i], m))
             literal_add(o->c, &m->literals, rest, HOLDS);
     }
 }

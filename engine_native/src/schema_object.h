@@ -98,6 +98,8 @@ member *find_member(object_builder *o, const char *key, uint32_t n);
 /* Call each schema of the node that applies to the member; true if "properties" or a pattern has it. */
 bool node_schemas(object_builder *o, const json *node, const member *m,
                   void (*each)(object_builder *o, const json *schema, void *ctx), void *ctx);
+/* Does the node, or what holds under it, evaluate the member? */
+bool key_is_evaluated(object_builder *o, const json *node, const member *m);
 /* Does "propertyNames" of the node admit the known key? */
 bool name_fits(object_builder *o, const json *node, const member *m);
 bool literals_are_never(const literal_list *list);
