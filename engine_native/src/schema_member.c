@@ -30,13 +30,13 @@ static void add_names(object_builder *o, const json *list, bool required) {
     }
 }
 
-static void add_keys(object_builder *o, const json *map, bool declared, uint32_t chain) {
+static void add_keys(object_builder *o, const json *map, bool declared, bool negated, uint32_t chain) {
     for (uint32_t k = 0; map != NULL && k < map->n; k++) {
         member *m = add_member(o, map->u.items[k].key, map->u.items[k].key_n);
-        if (declared && !m->declared) {
-            m->declared = true;
-            m->chain = chain;
-        }
+        if (m->declared || m->negated) continue;
+        m->declared = declared;
+        m->negated = negated;
+        m->chain = chain;
     }
 }
 
@@ -57,14 +57,14 @@ void find_members(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
     for (uint32_t i = 0; i < b->n_holds; i++)
-        add_keys(o, json_get(b->holds[i], "properties"), json_get(b->holds[i], UNORDERED) == NULL, i);
+        add_keys(o, json_get(b->holds[i], "properties"), json_get(b->holds[i], UNORDERED) == NULL, false, i);
     for (uint32_t i = 0; i < b->n_holds; i++) add_names(o, json_get(b->holds[i], "required"), true);
     for (uint32_t i = 0; i < b->n_holds; i++) {
         add_dependent_names(o, json_get(b->holds[i], "dependencies"));
         add_dependent_names(o, schema_get(c, b->holds[i], "dependentRequired"));
     }
     for (uint32_t i = 0; i < b->n_fails; i++) {
-        add_keys(o, json_get(b->fails[i], "properties"), false, 0);
+        add_keys(o, json_get(b->fails[i], "properties"), false, json_get(b->fails[i], UNORDERED) == NULL, b->n_holds + i);
         add_names(o, json_get(b->fails[i], "required"), false);
     }
 }

@@ -303,7 +303,8 @@ static uint32_t count_bits(uint32_t v) {
 static int group_of(const object_builder *o, const member *m) {
     bool counts = o->min > 0 || o->max != REPEAT_INFINITE;
     bool tracked = counts || m->required || m->missing != 0 || m->there != 0 || m->ways.n != 0;
-    if (m->declared && !o->c->any_order) return 0;
+    bool ordered = m->declared || (m->negated && (tracked || m->literals.n != 0));
+    if (ordered && !o->c->any_order) return 0;
     return m->declared || tracked ? (m->required ? 2 : 3) : 1;
 }
 
@@ -329,11 +330,35 @@ static uint32_t set_onces(const object_builder *o, member *at, uint32_t n) {
     return n - kept;
 }
 
+/* Positions when the ordered members, which are the first n, are interleaved as far as that goes. */
+static uint32_t grid_of(const member *at, uint32_t n, uint32_t states) {
+    uint32_t grid = 1, chains = 0;
+    for (uint32_t i = 0, to; i < n && grid <= MAX_GRID; i = to, chains++) {
+        for (to = i; to < n && at[to].chain == at[i].chain;) to++;
+        grid *= to - i + 1;
+    }
+    return grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT ? n + 1 : grid;
+}
+
+/* What only failing schemas declare is ordered if it can be interleaved with the others. */
+static void drop_negated(object_builder *o, uint32_t states) {
+    VEC(member) ordered = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < o->members.n; i++) {
+        if (group_of(o, &o->members.at[i]) != 0) continue;
+        vec_push(&o->c->b->w->mem, &ordered, o->members.at[i]);
+        any = any || o->members.at[i].negated;
+    }
+    if (!any || grid_of(ordered.at, ordered.n, states) != ordered.n + 1) return;
+    for (uint32_t i = 0; i < o->members.n; i++) o->members.at[i].negated = false;
+}
+
 /* Which known keys are ordered, and in how many chains. */
 static void order_members(object_builder *o) {
     arena *mem = &o->c->b->w->mem;
     VEC(member) sorted = {0};
     uint32_t declared = 0, states = UINT32_C(1) << count_bits(o->clauses);
+    drop_negated(o, states);
     for (int group = 0; group < 4; group++) {
         for (uint32_t i = 0; i < o->members.n; i++) {
             const member *m = &o->members.at[i];
@@ -347,14 +372,7 @@ static void order_members(object_builder *o) {
     }
     o->members.at = sorted.at;
     o->members.n = sorted.n;
-    uint32_t unordered = sorted.n - declared, grid = 1, chains = 0, most = 0;
-    for (uint32_t i = 0; i < declared && grid <= MAX_GRID; chains++) {
-        uint32_t to = i;
-        while (to < declared && sorted.at[to].chain == sorted.at[i].chain) to++;
-        grid *= to - i + 1;
-        i = to;
-    }
-    if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
+    uint32_t unordered = sorted.n - declared, grid = grid_of(sorted.at, declared, states), most = 0;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     o->once_from = sorted.n;
     uint32_t onces = o->count_cap > 1 || o->least_cap != 0 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;

@@ -2,7 +2,8 @@
  *
  * Keys that the schema names are *known*.  The declared ones come in declared
  * order (with property_order "any": in any order); what several schemas declare
- * may be interleaved while that takes few states.  Known but undeclared keys -
+ * may be interleaved while that takes few states; so is what a failing schema
+ * declares, if it matters and takes few states.  Known but undeclared keys -
  * only required, say - come in any order after them.  All other keys fall into
  * *regions*: the strings that match the same patterns, so that the schemas for
  * their values are the same.  A known key that is neither declared nor has to be
@@ -46,7 +47,8 @@ typedef struct member {
     const char *key; /* NULL: a region */
     uint32_t key_n;
     bool required, declared;
-    uint32_t chain;          /* declared: which of the schemas declared it first */
+    bool negated;            /* declared by schemas that fail only */
+    uint32_t chain;          /* declared or negated: which of the schemas declared it first */
     uint32_t missing, there; /* clauses that come true by its absence, by its presence */
     VEC(value_way) ways;
     literal_list literals;
