@@ -146,6 +146,7 @@ typedef struct builder {
     VEC(const char *) notes;
     fsm *fixed_strings; /* json_text.c: made once */
     uint32_t root;
+    const struct json *empty; /* the first schema that no value satisfies, for the error if that leaves nothing at all */
 } builder;
 
 void builder_init(builder *b, work *w, const ste_vocab *vocab);

@@ -157,7 +157,8 @@ static uint32_t type_bits(const json *name) {
                  {"number", TYPE_NUMBER},
                  {"string", TYPE_STRING},
                  {"array", TYPE_ARRAY},
-                 {"object", TYPE_OBJECT}};
+                 {"object", TYPE_OBJECT},
+                 {"any", TYPE_ANY}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (json_is_text(name, types[i].name)) return types[i].bits;
     return 0;

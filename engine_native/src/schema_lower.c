@@ -283,7 +283,7 @@ static bool names_type(const schema_context *c, const literal *literals, uint32_
     for (uint32_t i = 0; i < n; i++) {
         const json *type = json_get(literals[i].node, "type");
         if (literals[i].sign != HOLDS) continue;
-        if (type != NULL && type->kind == JSON_STRING) return true;
+        if (type != NULL && type->kind == JSON_STRING && schema_types(literals[i].node) != TYPE_ANY) return true;
         if (schema_get(c, literals[i].node, "const") != NULL || json_get(literals[i].node, "enum") != NULL) return true;
     }
     return false;
@@ -358,7 +358,9 @@ expr *schema_expr(schema_context *c, const json *schema) {
     for (uint32_t i = 0; i < c->waiting.n; i++) {
         conjunction_entry *e = c->waiting.at[i];
         style_form(c, e->form);
-        rule_set(c->b, e->rule, lower_conjunction(c, e->at, e->n));
+        expr *body = lower_conjunction(c, e->at, e->n);
+        if (body->kind == EXPR_NEVER && c->b->empty == NULL && e->n > 0 && e->at[0].node->parent != NULL) c->b->empty = e->at[0].node;
+        rule_set(c->b, e->rule, body);
     }
     if (root->kind == EXPR_NEVER) return expr_rule(c->b, rule_of(c->b, root));
     return root;
