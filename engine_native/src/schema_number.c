@@ -256,6 +256,28 @@ static fsm *near_numbers(schema_context *c, const schema_branch *branch, const b
     return f;
 }
 
+#define MAX_REMAINDERS 10000
+
+/* Automata for several steps multiply: their states tell the remainders by the least common multiple, and of its factors
+ * only 2 and 5 are cheap. */
+static void check_remainders(schema_context *c, const schema_branch *branch, const grid *g) {
+    grid all = *g;
+    const json *at = NULL;
+    for (uint32_t i = 0; i < branch->n_fails; i++) {
+        const json *of = json_get(branch->fails[i], "multipleOf");
+        decimal d;
+        if (of == NULL || !decimal_parse(of->u.text, of->n, &d)) continue;
+        at = of;
+        for (; all.scale < d.fraction_n && all.step <= INT64_MAX / 10; all.scale++) all.step *= 10;
+        bool fits = all.scale >= d.fraction_n && refine(&all, &d);
+        int64_t left = all.step;
+        while (fits && left % 2 == 0) left /= 2;
+        while (fits && left % 5 == 0) left /= 5;
+        if (fits && left <= MAX_REMAINDERS) continue;
+        json_escape(c->b->w, at, STE_ERR_LIMIT, "multipleOf: the multiples of %.60s beside those of other numbers need too many states", at->u.text);
+    }
+}
+
 /* The least exponent with which d, one digit, is on the grid; beyond the largest one if there is none. */
 static int32_t least_exponent(const grid *g, int64_t d) {
     int64_t r = d % g->step;
@@ -313,6 +335,7 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
         return f == NULL ? expr_never(c->b) : expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
     if (known && multiple_ofs > 0 && !has_automaton(c, branch, &g))
         return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, near_numbers(c, branch, b, &g))));
+    if (known) check_remainders(c, branch, &g);
     f = number_automaton(w, &b->low, &b->high, form_of(b, plain ? NUMBER_PLAIN : NUMBER_ANY));
     if (plain) f = fsm_determinise_fully(f);
     if (known && multiple_ofs > 1) {
@@ -325,7 +348,11 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
         const json *of = json_get(branch->holds[i], "multipleOf");
         if (of != NULL) f = fsm_intersection(f, multiples(c, of));
     }
-    for (uint32_t i = 0; i < branch->n_fails && f != NULL; i++) f = fsm_difference(f, own_numbers(c, branch->fails[i]));
+    for (uint32_t i = 0; i < branch->n_fails && f != NULL; i++) {
+        arena_mark here = arena_here(&w->mem);
+        f = fsm_reduce(fsm_difference(f, own_numbers(c, branch->fails[i])));
+        if (f != NULL) f = fsm_keep(f, here);
+    }
     if (plain && f != NULL) f = fsm_reduce(f);
     if (f == NULL) return expr_never(c->b);
     expr *all = expr_fsm(c->b, f);
