@@ -97,7 +97,7 @@ class Limits:
     """Rules of one grammar."""
     states: int = 4_000_000
     """Automaton states built for one grammar."""
-    compile_bytes: int = 1 << 30
+    compile_bytes: int = 1 << 29
     """Working memory of one compile in bytes."""
     compile_seconds: float = 10.0
     """Wall time of one compile in seconds."""

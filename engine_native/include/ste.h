@@ -78,7 +78,7 @@ typedef struct ste_limits {
     uint32_t depth;          /* nesting of a grammar text; default 256 */
     uint32_t rules;          /* rules of one grammar; default 200,000 */
     uint64_t states;         /* automaton states built for one grammar; default 4,000,000 */
-    uint64_t compile_bytes;  /* working memory of one compile; default 1 GiB */
+    uint64_t compile_bytes;  /* working memory of one compile; default 512 MiB */
     double compile_seconds;  /* wall time of one compile; default 10 */
     uint32_t set_items;      /* items and waiters of one parser state; ambiguity multiplies them; default 50,000 */
     uint64_t match_items;    /* items and waiters looked at to make parser states; default 50,000,000 ... */

@@ -198,10 +198,10 @@ static void add_beginning(beginnings *s, uint32_t index, expr *text) {
     array_builder *a = s->a;
     schema_context *c = a->c;
     builder *b = c->b;
-    expr *end = index == 0 ? expr_text(b, "]") : expr_pair(b, c->space.inside, expr_text(b, "]"));
+    expr *end = index == 0 ? c->now->array_end : expr_pair(b, c->space.inside, c->now->array_end);
     if (index >= a->min) vec_push(&b->w->mem, &s->parts, expr_pair(b, text, end));
     if (index == a->max) return;
-    expr *open = expr_pair(b, text, index == 0 ? c->space.inside : c->space.comma);
+    expr *open = index == 0 ? text : expr_pair(b, text, c->space.comma);
     if (index == a->prefix) {
         literal_list rest = {0};
         add_item(c, a->branch, index, &rest);
@@ -233,7 +233,7 @@ static expr *distinct_after_prefix(array_builder *a, const json *at) {
             json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
                         "keyword \"uniqueItems\" beside items with schemas of their own is supported if these list their values");
     }
-    add_beginning(s, 0, expr_text(c->b, "["));
+    add_beginning(s, 0, c->now->array);
     return expr_choice(c->b, s->parts.at, s->parts.n);
 }
 

@@ -13,6 +13,9 @@
  * A run is the only place where keys of its region come, so what it is counted for adds to what was counted before.
  * For each number of keys that makes a difference there is one edge, from the state before the run to the one behind.
  *
+ * The values of a run are of the region's schema, and that is all that is known of them: what makes a negated schema fail
+ * must come from elsewhere.  This is narrower than it need be; a note says so.
+ *
  * Regions with few keys are no regions here: their keys become known ones. */
 #include "schema_object.h"
 #include "schema_style.h"
@@ -20,6 +23,7 @@
 
 #define MOST_KNOWN 4   /* keys of a region that become known keys */
 #define MOST_RUNS 64   /* numbers of keys that make a difference, for one region and state */
+#define MOST_EDGES 200000
 
 /* ---- the keys of a region ---- */
 
@@ -155,9 +159,30 @@ static uint32_t run_until(const object_builder *o, const object_state *s, uint32
     return until;
 }
 
+/* A state is a number of keys and, for each region, whether it is still to come, begun or past; from each there is an edge
+ * for each number of keys and region. */
+static void check_runs(const object_builder *o) {
+    uint64_t edges = (uint64_t)o->least_cap * o->least_cap;
+    for (uint32_t i = 0; i < o->regions.n && edges <= MOST_EDGES; i++) edges *= 3;
+    if (o->regions.n > 1 && edges * o->regions.n > MOST_EDGES)
+        json_escape(o->c->b->w, bound_place(o), STE_ERR_LIMIT, "counting %u different keys under %u patterns and others needs too many states", o->least_cap,
+                    o->regions.n);
+}
+
+/* A run says of its values only what holds for all of them. */
+static void note_values(const object_builder *o) {
+    bool any = false;
+    for (uint32_t i = 0; i < o->regions.n; i++) any = any || o->regions.at[i].ways.n != 0;
+    char pointer[160];
+    json_pointer(bound_place(o), pointer, sizeof pointer);
+    if (any) builder_note(o->c->b, "%s: of several keys counted under one pattern, none has a value that makes a schema fail", pointer);
+}
+
 void add_runs(object_builder *o, object_state s, uint32_t at) {
     work *w = o->c->b->w;
     if (o->runs == NULL) {
+        check_runs(o);
+        note_values(o);
         o->runs = arena_alloc(&w->mem, 1, sizeof *o->runs);
         o->runs->keys = arena_alloc(&w->mem, o->regions.n + 1u, sizeof *o->runs->keys);
         for (uint32_t i = 0; i < o->regions.n; i++) o->runs->keys[i] = keys_of_region(o, i);

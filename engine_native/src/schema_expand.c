@@ -24,6 +24,12 @@ typedef struct alternative {
     uint32_t n;
 } alternative;
 
+/* Values that an alternative lists. */
+typedef struct alternative_values {
+    const json *at;
+    uint32_t n;
+} alternative_values;
+
 typedef struct choice {
     alternative *at;
     uint32_t n;
@@ -105,29 +111,76 @@ static void add_any(schema_context *c, uint32_t kind, const json *list, bool tra
 
 enum { LISTS = 1, SHARES = 2 };
 
-/* Which members list their strings, and which of these share one with another.  (Long lists of constants
- * are common; comparing each with each would take too long.) */
-static uint8_t *compare_strings(schema_context *c, const json *list) {
+/* The values that a node lists. */
+static void find_listing(schema_context *c, const json *node, alternative_values *out) {
+    if (node->kind != JSON_OBJECT || schema_overridden(c, node)) return;
+    const json *one = schema_get(c, node, "const"), *many = json_get(node, "enum");
+    *out = (alternative_values){one != NULL ? one : many != NULL ? many->u.items : NULL, one != NULL ? 1 : many != NULL ? many->n : 0};
+}
+
+/* The node, or what it refers to, if it says nothing else. */
+static const json *followed(schema_context *c, const json *node) {
+    for (uint32_t i = 0; i < 4 && node->kind == JSON_OBJECT; i++) {
+        const json *ref = json_get(node, "$ref");
+        if (ref == NULL || ref->kind != JSON_STRING || (node->n > 1 && !schema_overridden(c, node))) break;
+        node = schema_target(c, ref);
+    }
+    return node;
+}
+
+static bool is_required_key(const json *node, const json *key) {
+    const json *required = json_get(node, "required");
+    for (uint32_t i = 0; required != NULL && required->kind == JSON_ARRAY && i < required->n; i++)
+        if (json_equal(&required->u.items[i], key)) return true;
+    return false;
+}
+
+/* The strings that objects of the node list for a key that they must have. */
+static void find_key_listing(schema_context *c, const json *node, const json *key, alternative_values *out) {
+    node = followed(c, node);
+    const json *properties = node->kind == JSON_OBJECT && !schema_overridden(c, node) ? json_get(node, "properties") : NULL;
+    const json *own = properties == NULL ? NULL : json_member(properties, key->u.text, key->n);
+    if (own == NULL || !is_required_key(node, key)) return;
+    find_listing(c, own, out);
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->at[i].kind != JSON_STRING) *out = (alternative_values){0};
+}
+
+/* A key for which the first member lists strings. */
+static const json *telling_key(schema_context *c, const json *list) {
+    const json *node = list->n == 0 ? NULL : followed(c, &list->u.items[0]);
+    const json *required = node == NULL || node->kind != JSON_OBJECT ? NULL : json_get(node, "required");
+    for (uint32_t i = 0; required != NULL && required->kind == JSON_ARRAY && i < required->n; i++) {
+        alternative_values found = {0};
+        find_key_listing(c, node, &required->u.items[i], &found);
+        if (found.n != 0) return &required->u.items[i];
+    }
+    return NULL;
+}
+
+/* Which members list their strings - or objects those of one key - and which of these share one with another.  (Long
+ * lists of constants, or of objects told apart by one key, are common; comparing each with each would take too long.) */
+static uint8_t *compare_listings(schema_context *c, uint32_t kind, const json *list) {
     arena *mem = &c->b->w->mem;
     uint8_t *marks = arena_alloc(mem, list->n, 1);
+    const json *key = kind == TYPE_OBJECT ? telling_key(c, list) : NULL;
+    if (kind != TYPE_STRING && key == NULL) return marks;
+    alternative_values *values = arena_alloc(mem, list->n, sizeof *values);
     uint32_t total = 0, size = 64;
     for (uint32_t i = 0; i < list->n; i++) {
-        const json *node = &list->u.items[i], *one = NULL, *many = NULL;
-        if (node->kind == JSON_OBJECT && !schema_overridden(c, node)) {
-            one = schema_get(c, node, "const");
-            many = json_get(node, "enum");
-        }
-        if (one != NULL || many != NULL) marks[i] = LISTS;
-        total += one != NULL ? 1 : many != NULL ? many->n : 0;
+        if (key == NULL)
+            find_listing(c, &list->u.items[i], &values[i]);
+        else
+            find_key_listing(c, &list->u.items[i], key, &values[i]);
+        if (values[i].n != 0) marks[i] = LISTS;
+        total += values[i].n;
     }
     while (size < total * 2) size *= 2;
     const json **table = arena_alloc(mem, size, sizeof *table);
     uint32_t *owner = arena_alloc(mem, size, sizeof *owner);
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (marks[i] == 0) continue;
-        const json *one = schema_get(c, &list->u.items[i], "const"), *many = json_get(&list->u.items[i], "enum");
-        for (uint32_t k = 0; k < (one != NULL ? 1 : many->n); k++) {
-            const json *v = one != NULL ? one : &many->u.items[k];
+    for (uint32_t i = 0; i < list->n; i++)
+        for (uint32_t k = 0; k < values[i].n; k++) {
+            const json *v = &values[i].at[k];
             if (v->kind != JSON_STRING) continue;
             uint32_t slot = (uint32_t)hash_bytes(v->u.text, v->n, 3) & (size - 1);
             while (table[slot] != NULL && !json_equal(table[slot], v)) slot = (slot + 1) & (size - 1);
@@ -135,13 +188,12 @@ static uint8_t *compare_strings(schema_context *c, const json *list) {
             table[slot] = v;
             owner[slot] = i;
         }
-    }
     return marks;
 }
 
 static void add_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
     literal_list one = {0};
-    const uint8_t *marks = kind == TYPE_STRING ? compare_strings(c, list) : arena_alloc(&c->b->w->mem, list->n, 1);
+    const uint8_t *marks = compare_listings(c, kind, list);
     for (uint32_t i = 0; i < list->n; i++) {
         if (!possible(c, kind, &list->u.items[i])) continue;
         one.n = 0;

@@ -6,6 +6,7 @@
 
 #define MAX_REGIONS 256
 #define MAX_PATTERNS 64
+#define MAX_REGION_STATES 50000 /* of the keys of all regions together */
 
 /* ---- known keys ---- */
 
@@ -147,6 +148,14 @@ bool literals_are_never(const literal_list *list) {
 
 /* ---- regions ---- */
 
+static void check_regions(const object_builder *o) {
+    uint32_t states = 0;
+    for (uint32_t i = 0; i < o->regions.n; i++) states += fsm_size(o->regions.at[i].keys);
+    if (o->regions.n > MAX_REGIONS || states > MAX_REGION_STATES)
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the patterns for keys overlap in more than %d ways, or need more than %d states",
+                    MAX_REGIONS, MAX_REGION_STATES);
+}
+
 static void split_regions(object_builder *o, uint32_t pattern) {
     schema_context *c = o->c;
     const fsm *f = o->patterns.at[pattern];
@@ -160,8 +169,7 @@ static void split_regions(object_builder *o, uint32_t pattern) {
             o->regions.at[i] = inside;
         else
             vec_push(&c->b->w->mem, &o->regions, inside);
-        if (o->regions.n > MAX_REGIONS)
-            json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the patterns for keys overlap in more than %d ways", MAX_REGIONS);
+        check_regions(o);
     }
 }
 

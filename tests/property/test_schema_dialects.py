@@ -160,6 +160,8 @@ def test_grammar_of_any_draft_and_layout_accepts_exactly_the_valid_values(draft:
             assert valid or not any(value is one for one in walked), (seed, json.dumps(schema), json.dumps(value))
             tried = _shuffled(rng, value) if order == "any" else value
             accepted = isinstance(grammar, Grammar) and _is_accepted(grammar, tried, spell, rng, 400 if valid else 24)
+            if valid and not accepted and isinstance(grammar, Grammar) and any("none has a value" in note for note in grammar.notes):
+                continue  # docs/JSON_SCHEMA.md, "Narrower on purpose"
             assert accepted == valid, (seed, options, json.dumps(schema), json.dumps(value), valid)
             verdicts[valid] += 1
     assert min(verdicts.values()) > SCHEMAS * 2, verdicts
