@@ -65,6 +65,7 @@ typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_B
 /* What stands around and between the parts of objects and arrays. */
 typedef struct notation {
     json_spaces space;
+    expr *first; /* before the first member or item, and not in what is empty */
     expr *object, *object_end, *empty_end; /* empty_end: after `object` at once */
     expr *array, *array_end;
 } notation;
@@ -81,6 +82,7 @@ struct schema_context {
     const notation *now;  /* of the form at hand ... */
     json_spaces space;    /* ... and its spaces */
     value_form form, inner;     /* of what is being lowered, and of what is inside it */
+    uint32_t level, inner_level; /* where lines are indented: of nesting; else 0 */
     uint32_t string, character, number, integer, digits; /* rules, + 1 once made */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
@@ -100,6 +102,7 @@ struct schema_context {
     struct schema_references *references; /* NULL until the first reference */
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
+    bool level_noted;
     int layout;     /* of the JSON text (json_layout) */
     VEC(const json *) unions; /* what schema_any_of made */
 };

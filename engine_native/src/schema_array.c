@@ -119,7 +119,7 @@ static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_
         if (i > 0 && i >= min) tail = expr_optional(b, tail);
     }
     /* "[" space "]" or "[" space items space "]" */
-    expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
+    expr *items = max == 0 ? expr_empty(b) : expr_sequence(b, (expr *[]){c->now->first, tail, c->space.inside}, 3);
     if (min == 0) items = expr_optional(b, items);
     return expr_sequence(b, (expr *[]){c->now->array, items, c->now->array_end}, 3);
 }
@@ -174,12 +174,15 @@ static expr *distinct_rest(array_builder *a, const json *at, expr *open, uint32_
         if (out.max > out.values) out.max = out.values;
         if (out.min > out.max) return expr_never(b);
     }
-    out.open = open;
+    bool empty = out.min == 0 && c->now->first->kind != EXPR_EMPTY; /* then that is another alternative too */
+    if (empty) out.min = 1;
+    out.open = begun == 0 ? expr_pair(b, open, c->now->first) : open;
     out.shut = expr_text(b, "]");
     out.close = expr_pair(b, c->space.inside, expr_text(b, "]"));
     out.separator = c->space.comma;
     out.element = conjunction_rule(c, &list);
-    return expr_distinct(b, &out);
+    expr *some = out.max == 0 ? expr_never(b) : expr_distinct(b, &out);
+    return empty ? expr_choice(b, (expr *[]){some, expr_pair(b, open, c->now->array_end)}, 2) : some;
 }
 
 #define MAX_BEGINNINGS 64 /* of arrays whose first items are listed */
@@ -201,7 +204,7 @@ static void add_beginning(beginnings *s, uint32_t index, expr *text) {
     expr *end = index == 0 ? c->now->array_end : expr_pair(b, c->space.inside, c->now->array_end);
     if (index >= a->min) vec_push(&b->w->mem, &s->parts, expr_pair(b, text, end));
     if (index == a->max) return;
-    expr *open = index == 0 ? text : expr_pair(b, text, c->space.comma);
+    expr *open = index == 0 ? expr_pair(b, text, c->now->first) : expr_pair(b, text, c->space.comma);
     if (index == a->prefix) {
         literal_list rest = {0};
         add_item(c, a->branch, index, &rest);
@@ -248,7 +251,7 @@ static expr *lower_distinct(array_builder *a, const json *at) {
     if (a->prefix != 0) return distinct_after_prefix(a, at);
     literal_list list = {0};
     add_item(c, a->branch, 0, &list);
-    return distinct_rest(a, at, expr_pair(c->b, expr_text(c->b, "["), c->space.inside), 0, &list);
+    return distinct_rest(a, at, c->now->array, 0, &list);
 }
 
 /* ---- states ---- */
@@ -406,7 +409,12 @@ static expr *lower_states(array_builder *a) {
     uint32_t begin = fsm_state(a->f);
     graph_edge(b, a->graph, 0, a->c->now->array, begin);
     if (complete(a, &none)) graph_edge(b, a->graph, begin, a->c->now->array_end, 1);
-    add_items(a, begin, none);
+    uint32_t first = begin;
+    if (a->c->now->first->kind != EXPR_EMPTY) {
+        first = fsm_state(a->f);
+        graph_edge(b, a->graph, begin, a->c->now->first, first);
+    }
+    add_items(a, first, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];

@@ -126,7 +126,7 @@ static expr *run_of(object_builder *o, uint32_t region, uint32_t least, uint32_t
     if (value->kind == EXPR_NEVER) return value;
     expr *pair = expr_pair(b, c->space.colon, value);
     distinct_list list = {.min = least, .max = most, .values = o->runs->keys[region], .place = bound_place(o)};
-    list.open = first ? c->now->object : o->separator;
+    list.open = first ? expr_pair(b, c->now->object, c->now->first) : o->separator;
     list.shut = expr_never(b);
     list.element = m->spelled;
     list.separator = expr_pair(b, pair, c->space.comma);

@@ -77,9 +77,11 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     return at;
 }
 
-static uint32_t after_separator(object_builder *o, uint32_t at) {
+/* Where a member may begin, after what stands before it. */
+static uint32_t before_member(object_builder *o, uint32_t at, bool first) {
+    if (first && o->c->now->first->kind == EXPR_EMPTY) return at;
     uint32_t next = fsm_state(o->f);
-    graph_edge(o->c->b, o->graph, at, o->separator, next);
+    graph_edge(o->c->b, o->graph, at, first ? o->c->now->first : o->separator, next);
     return next;
 }
 
@@ -234,7 +236,7 @@ static void expand_state(object_builder *o, uint32_t index) {
         skip.done |= m->missing;
         if (!m->required) fsm_empty_add(o->f, at, object_state_number(o, skip));
         if (full || literals_are_never(&m->literals)) continue;
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
         add_versions(o, o->chain_from[k] + passed, m, open, next);
     }
     if (s.position != o->last_position) return;
@@ -242,7 +244,7 @@ static void expand_state(object_builder *o, uint32_t index) {
         const member *m = &o->members.at[i];
         bool once = i >= o->once_from;
         if ((!once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
         object_state next = to;
         if (!once) next.seen |= bit_of(o, i);
         add_versions(o, i, m, open, next);
@@ -253,7 +255,7 @@ static void expand_state(object_builder *o, uint32_t index) {
         if ((s.past & bit) != 0) continue;
         if (o->least_cap != 0 && (bit == 0 || (s.visited & bit) != 0)) next.least = s.least;
         next.visited |= bit;
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
         add_versions(o, o->members.n + i, &o->regions.at[i], open, next);
     }
     if (o->least_cap != 0 && !full && remembers_keys(o->c)) add_runs(o, s, at);
@@ -286,7 +288,7 @@ static expr *lower_map(object_builder *o) {
     expr *pair = expr_rule(b, rule_of(b, expr_choice(b, parts, o->regions.n)));
     expr *more = expr_repeat(b, expr_pair(b, c->space.comma, pair), o->min > 1 ? o->min - 1 : 0,
                              o->max == REPEAT_INFINITE ? o->max : o->max - 1);
-    expr *members = expr_sequence(b, (expr *[]){pair, more, c->now->object_end}, 3);
+    expr *members = expr_sequence(b, (expr *[]){c->now->first, pair, more, c->now->object_end}, 4);
     if (o->min == 0) members = expr_choice(b, (expr *[]){members, c->now->empty_end}, 2);
     return expr_pair(b, c->now->object, members);
 }
@@ -442,7 +444,7 @@ static expr *lower_distinct_map(object_builder *o) {
     expr *value = conjunction_rule(c, &o->regions.at[0].literals);
     if (value->kind == EXPR_NEVER) return value;
     distinct_list list = {.min = o->min, .max = o->max, .place = min == NULL ? place : min};
-    list.open = expr_pair(b, c->now->object, expr_empty(b));
+    list.open = expr_pair(b, c->now->object, c->now->first);
     list.shut = c->now->empty_end;
     list.element = o->regions.at[0].spelled;
     list.separator = expr_sequence(b, (expr *[]){c->space.colon, value, c->space.comma}, 3);

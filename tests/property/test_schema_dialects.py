@@ -65,6 +65,7 @@ def _air(rng: random.Random) -> str:
 LAYOUTS: dict[str, tuple[dict[str, Any], Spelling]] = {
     "bounded": ({}, _dumped()),
     "bounded, lines": ({}, _dumped(indent=2)),
+    "indented": ({"indent": 3}, _dumped(indent=3)),
     "none": ({"whitespace": "none"}, _dumped(separators=(",", ":"))),
     "any": ({"whitespace": "any"}, _airy),
     "exact": ({"separators": (" , ", ":  ")}, _dumped(separators=(" , ", ":  "))),
