@@ -175,7 +175,7 @@ static void note_values(const object_builder *o) {
     for (uint32_t i = 0; i < o->regions.n; i++) any = any || o->regions.at[i].ways.n != 0;
     char pointer[160];
     json_pointer(bound_place(o), pointer, sizeof pointer);
-    if (any) builder_note(o->c->b, "%s: of several keys counted under one pattern, none has a value that makes a schema fail", pointer);
+    if (any) builder_note(o->c->b, "%s: of keys under one pattern, those that are counted have no value that makes a schema fail", pointer);
 }
 
 void add_runs(object_builder *o, object_state s, uint32_t at) {

@@ -356,7 +356,7 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
     if (plain && f != NULL) f = fsm_reduce(f);
     if (f == NULL) return expr_never(c->b);
     expr *all = expr_fsm(c->b, f);
-    bool large = known && g.step != 0 && g.step <= INT64_MAX / 10 && !b->integer && !b->low.present && !b->high.present;
+    bool large = known && g.step != 0 && g.step <= INT64_MAX / 10 && !b->digits && !b->low.present && !b->high.present;
     if (large && branch->n_fails == 0) all = expr_choice(c->b, (expr *[]){all, expr_fsm(c->b, large_multiples(w, &g))}, 2);
     return expr_rule(c->b, rule_of(c->b, all));
 }

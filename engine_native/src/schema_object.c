@@ -261,8 +261,20 @@ static void expand_state(object_builder *o, uint32_t index) {
     if (o->least_cap != 0 && !full && remembers_keys(o->c)) add_runs(o, s, at);
 }
 
+/* Two clauses that hold by the values of two keys of one region: the automaton does not know that the keys differ. */
+static void note_ways(const object_builder *o) {
+    bool several = false;
+    for (uint32_t i = 0; i < o->regions.n; i++)
+        for (uint32_t k = 1; k < o->regions.at[i].ways.n; k++)
+            several = several || o->regions.at[i].ways.at[k].clause != o->regions.at[i].ways.at[0].clause;
+    char pointer[160];
+    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
+    if (several) builder_note(o->c->b, "%s: of keys under one pattern, the later ones have values by which all schemas fail that the earlier ones made fail", pointer);
+}
+
 static expr *lower_states(object_builder *o) {
     builder *b = o->c->b;
+    note_ways(o);
     o->graph = expr_graph(b);
     o->f = o->graph->u.graph.shape;
     o->separator = o->c->space.comma;

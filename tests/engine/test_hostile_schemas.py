@@ -19,8 +19,8 @@ def _compile(schema: dict[str, Any], *, states: int, mebibytes: int) -> Grammar 
     try:
         return compiler.compile_json_schema(schema)
     except LimitError as error:
-        assert "automaton states" not in str(error), error
-        assert "bytes of memory" not in str(error), error
+        if "automaton states" in str(error) or "bytes of memory" in str(error):
+            pytest.fail(str(error))
         return str(error)
 
 
@@ -58,7 +58,11 @@ REFUSED: dict[str, tuple[dict[str, Any], int, int]] = {
         64,
     ),
     "60 different keys of 6 kinds": (
-        {"minProperties": 60, "patternProperties": {"^a": {"type": "integer"}, "^b": {}, "c$": {}}, "properties": {"a": {}}},
+        {
+            "minProperties": 60,
+            "patternProperties": {"^a": {"type": "integer"}, "^b": {}, "c$": {}},
+            "properties": {"a": {}},
+        },
         10_000,
         16,
     ),
@@ -76,7 +80,10 @@ COMPILED: dict[str, tuple[dict[str, Any], Any, int, int]] = {
     "800 objects told apart by a key": (
         {
             "type": "object",
-            "oneOf": [{"properties": {"t": {"const": f"v{i}"}, "w": {"type": "integer"}}, "required": ["t"]} for i in range(800)],
+            "oneOf": [
+                {"properties": {"t": {"const": f"v{i}"}, "w": {"type": "integer"}}, "required": ["t"]}
+                for i in range(800)
+            ],
         },
         {"t": "v799", "w": 1},
         400_000,
@@ -92,7 +99,11 @@ COMPILED: dict[str, tuple[dict[str, Any], Any, int, int]] = {
             "$ref": "#/$defs/a",
             "$defs": {
                 "a": {"oneOf": [{"$ref": "#/$defs/b"}, {"type": "string"}]},
-                "b": {"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "oneOf": [{"required": ["x"]}, {"required": ["y"]}]},
+                "b": {
+                    "type": "object",
+                    "properties": {"x": {"$ref": "#/$defs/a"}},
+                    "oneOf": [{"required": ["x"]}, {"required": ["y"]}],
+                },
             },
         },
         {"x": {"x": {"x": "end"}}},
@@ -100,7 +111,12 @@ COMPILED: dict[str, tuple[dict[str, Any], Any, int, int]] = {
         4,
     ),
     "900 kB": (
-        {"type": "object", "properties": {f"key {i}": {"type": "string", "minLength": 3, "description": "d" * 100} for i in range(5500)}},
+        {
+            "type": "object",
+            "properties": {
+                f"key {i}": {"type": "string", "minLength": 3, "description": "d" * 100} for i in range(5500)
+            },
+        },
         {"key 17": "abc", "key 5499": "abc"},
         1_500_000,
         300,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine_native import Matcher
+from engine_native.engine import PropertyOrder
 from tests.engine.schemas import Json
 from tests.engine.vocabularies import accepts, compiler
 
@@ -18,7 +19,11 @@ SCHEMAS: list[tuple[dict[str, Any], list[Json], list[Json]]] = [
     ({}, VALUES, []),
     ({"enum": LISTED}, LISTED, [{}, [1, [2, {"x": 2}]]]),
     ({"enum": LISTED, "not": {"type": "object"}}, LISTED[1:], LISTED[:1]),
-    ({"type": "object", "minProperties": 2, "properties": {"a": {}}}, [{"x": 1, "y": [2]}, {"a": 1, "y": [2]}], [{"a": 1}]),
+    (
+        {"type": "object", "minProperties": 2, "properties": {"a": {}}},
+        [{"x": 1, "y": [2]}, {"a": 1, "y": [2]}],
+        [{"a": 1}],
+    ),
     ({"type": "object", "minProperties": 2}, [{"x": 1, "y": [2]}], [{"a": 1}, {}]),
     ({"type": "object", "maxProperties": 20}, [{}, {"x": {}}], []),
     ({"type": "array", "uniqueItems": True}, [[], [1, [1]]], [[1, 1]]),
@@ -26,21 +31,27 @@ SCHEMAS: list[tuple[dict[str, Any], list[Json], list[Json]]] = [
     ({"type": "array", "uniqueItems": True, "prefixItems": [{"enum": [[1], 2]}]}, [[], [[1], [2]], [2]], [[2, 2], [3]]),
     ({"type": "array", "uniqueItems": True, "items": {"enum": [1, [2]]}}, [[], [1, [2]]], [[1, 1]]),
     ({"type": "array", "contains": {"const": 3}}, [[3, [2]]], [[], [2, 2]]),
-    ({"type": "array", "prefixItems": [{"type": "object", "required": ["x"]}], "items": False}, [[], [{"x": []}]], [[{}]]),
+    (
+        {"type": "array", "prefixItems": [{"type": "object", "required": ["x"]}], "items": False},
+        [[], [{"x": []}]],
+        [[{}]],
+    ),
 ]
 
 
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("indent", [0, 2, 3])
 @pytest.mark.parametrize("number", range(len(SCHEMAS)))
-def test_value_is_accepted_as_json_dumps_writes_it(number: int, indent: int, order: str) -> None:
+def test_value_is_accepted_as_json_dumps_writes_it(number: int, indent: int, order: PropertyOrder) -> None:
     schema, right, wrong = SCHEMAS[number]
     grammar = compiler().compile_json_schema(schema, indent=indent, property_order=order)
 
     for value in right:
         text = json.dumps(value, indent=indent)
         assert accepts(Matcher(grammar), text), text
-        assert accepts(Matcher(grammar), json.dumps(value, indent=indent + 1)) == (text == json.dumps(value, indent=indent + 1))
+        assert accepts(Matcher(grammar), json.dumps(value, indent=indent + 1)) == (
+            text == json.dumps(value, indent=indent + 1)
+        )
         assert accepts(Matcher(grammar), json.dumps(value)) == (text == json.dumps(value))
     for value in wrong:
         assert not accepts(Matcher(grammar), json.dumps(value, indent=indent)), value

@@ -35,9 +35,21 @@ def test_a_map_that_wants_more_keys_than_there_are_matches_nothing() -> None:
 
 MEMBERS = {
     # three keys beside a named one
-    '{"minProperties": 3, "properties": {"a": {}}}': [("abc", True), ("bcd", True), ("bcde", True), ("ab", False), ("abb", False), ("bcbc", False)],
+    '{"minProperties": 3, "properties": {"a": {}}}': [
+        ("abc", True),
+        ("bcd", True),
+        ("bcde", True),
+        ("ab", False),
+        ("abb", False),
+        ("bcbc", False),
+    ],
     # a negated upper bound is a lower one
-    '{"type": "object", "not": {"maxProperties": 2}, "properties": {"a": {}}}': [("abc", True), ("bcd", True), ("ab", False), ("bcc", False)],
+    '{"type": "object", "not": {"maxProperties": 2}, "properties": {"a": {}}}': [
+        ("abc", True),
+        ("bcd", True),
+        ("ab", False),
+        ("bcc", False),
+    ],
     # keys of several patterns
     '{"minProperties": 4, "patternProperties": {"[ab]": {}, "[cd]": {}}, "additionalProperties": false}': [
         ("abcd", True),

@@ -41,7 +41,12 @@ CORNERS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "unevaluated keywords negated beside listed values": (
         {
             "enum": [{"a": 1, "b": 2}, {"a": 1}, [1, 2], [1]],
-            "not": {"properties": {"a": True}, "prefixItems": [True], "unevaluatedProperties": False, "unevaluatedItems": False},
+            "not": {
+                "properties": {"a": True},
+                "prefixItems": [True],
+                "unevaluatedProperties": False,
+                "unevaluatedItems": False,
+            },
         },
         ['{"a": 1, "b": 2}', "[1, 2]"],
         ['{"a": 1}', "[1]"],

@@ -94,3 +94,11 @@ def test_one_digit_with_an_exponent_is_accepted_exactly_if_it_is_a_multiple(step
             finite = float(text) != float("inf")
             assert accepts(Matcher(grammar), text) == (multiple and finite), text
     assert not accepts(Matcher(grammar), "5e-1")
+
+
+def test_whole_multiples_have_exponents_from_draft_6_on() -> None:
+    schema = {"type": "integer", "multipleOf": 0.5}
+    draft_4 = schema | {"$schema": "http://json-schema.org/draft-04/schema#"}
+
+    assert accepts(Matcher(compiler().compile_json_schema(schema)), "1e308")
+    assert not accepts(Matcher(compiler().compile_json_schema(draft_4)), "1e308")

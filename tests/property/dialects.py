@@ -22,7 +22,17 @@ DRAFTS = {
 }
 """By the number that orders them: 8 is 2019-09, 9 is 2020-12."""
 
-LISTED: tuple[Json, ...] = (*SCALARS, [], [1], ["a", 1], {}, {"a": 1}, {"a": "a", "b": 1}, {"a": {"b": 1, "c": 2}}, [{"a": 1, "b": 2}])
+LISTED: tuple[Json, ...] = (
+    *SCALARS,
+    [],
+    [1],
+    ["a", 1],
+    {},
+    {"a": 1},
+    {"a": "a", "b": 1},
+    {"a": {"b": 1, "c": 2}},
+    [{"a": 1, "b": 2}],
+)
 STEPS = (1, 2, 3, 4, 0.5, 0.25, 10, 1.5)
 NAMES = ("A", "b/c", "d%e~f")
 """Of definitions: a reference spells them with escapes."""
@@ -226,5 +236,3 @@ def _resource(drawer: _Drawer, draft: int, *, dynamic: bool) -> dict[str, Json]:
     if dynamic and drawer.rng.random() < 0.5:
         schema |= {"$dynamicAnchor": "node"} if draft == 9 else {"$recursiveAnchor": True}
     return schema
-
-

@@ -1,4 +1,4 @@
-"""Random schemas of every draft, in every layout and both orders of keys: accepted is exactly what jsonschema calls valid."""
+"""Random schemas of every draft, layout and order of keys: accepted is exactly what jsonschema calls valid."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def _dumped(**options: Any) -> Spelling:
 def _airy(rng: random.Random, value: Json) -> str:
     """With white space of any kind wherever it may be."""
     if isinstance(value, dict):
-        members = [f"{_air(rng)}{json.dumps(key)}{_air(rng)}:{_air(rng)}{_airy(rng, value[key])}{_air(rng)}" for key in value]
+        members = [
+            f"{_air(rng)}{json.dumps(key)}{_air(rng)}:{_air(rng)}{_airy(rng, value[key])}{_air(rng)}" for key in value
+        ]
         return "{" + (",".join(members) or _air(rng)) + "}"
     if isinstance(value, list):
         items = [f"{_air(rng)}{_airy(rng, item)}{_air(rng)}" for item in value]
@@ -79,7 +81,8 @@ def _grammar(schema: dict[str, Json], **options: Any) -> Grammar | str:
     except (UnsupportedSchemaError, LimitError):
         return "refused"
     except SchemaError as error:
-        assert "nothing can match" in str(error), (str(error), json.dumps(schema))
+        if "nothing can match" not in str(error):
+            pytest.fail(f"{error}: {json.dumps(schema)}")
         return "empty"
 
 
@@ -90,7 +93,7 @@ def _widest(value: Json) -> int:
 
 
 def _is_judged_well(value: Json) -> bool:
-    """Whether the judge can be trusted: it divides in floating point, and its ``$`` matches before a final line break."""
+    """Whether the judge can be trusted: it divides in floating point, its ``$`` matches before a final line break."""
     if isinstance(value, dict):
         return all(_is_judged_well(inner) for inner in (*value, *value.values()))
     if isinstance(value, list):
@@ -161,7 +164,12 @@ def test_grammar_of_any_draft_and_layout_accepts_exactly_the_valid_values(draft:
             assert valid or not any(value is one for one in walked), (seed, json.dumps(schema), json.dumps(value))
             tried = _shuffled(rng, value) if order == "any" else value
             accepted = isinstance(grammar, Grammar) and _is_accepted(grammar, tried, spell, rng, 400 if valid else 24)
-            if valid and not accepted and isinstance(grammar, Grammar) and any("none has a value" in note for note in grammar.notes):
+            if (
+                valid
+                and not accepted
+                and isinstance(grammar, Grammar)
+                and any("of keys under one pattern" in note for note in grammar.notes)
+            ):
                 continue  # docs/JSON_SCHEMA.md, "Narrower on purpose"
             assert accepted == valid, (seed, options, json.dumps(schema), json.dumps(value), valid)
             verdicts[valid] += 1
