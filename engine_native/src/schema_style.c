@@ -104,7 +104,7 @@ void style_spaces(schema_context *c, json_spaces space) {
     builder *b = c->b;
     c->json = (notation){
         .space = space,
-        .first = none,
+        .first = expr_empty(b),
         .object = expr_pair(b, expr_text(b, "{"), space.inside),
         .empty_end = expr_text(b, "}"),
         .object_end = expr_pair(b, space.inside, expr_text(b, "}")),
