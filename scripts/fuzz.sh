@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 target=${1:?which target?}
 work=${2:?how many minutes, or merge?}
 seeds="engine_native/fuzz/corpus/$target"
-flags=(-DCMAKE_BUILD_TYPE=None -DSTE_SANITIZE=address,undefined)
+flags=(-DCMAKE_BUILD_TYPE=None -DSTE_SANITIZE=address,undefined -DSTE_EAGER=ON)
 clang=${CLANG:-$(command -v clang-19 clang-18 clang-17 clang-16 clang-14 clang | head -1 || true)}
 
 if [ -z "$clang" ]; then

@@ -21,11 +21,12 @@
 #include "cover.h"
 
 #include "meter.h"
+#include "tuning.h"
 
-#define LEAST_COVER 20    /* ASCII characters */
-#define LEAST_SURE 4      /* a run of fewer must be one of no more */
+#define LEAST_COVER PAYS_FROM(20, 2) /* ASCII characters */
+#define LEAST_SURE PAYS_FROM(4, 1)   /* a run of fewer must be one of no more */
 #define ENOUGH SHORT_CHARS /* what regions hold is no longer */
-#define MANY_ITEMS 8      /* in one set: their parts are walked together rather than kept */
+#define MANY_ITEMS PAYS_FROM(8, 3)   /* in one set: their parts are walked together rather than kept */
 
 /* Of a rule and of a search; larger ones cover nothing.  In the middle of a walk there is less to win. */
 typedef struct bounds {
@@ -235,11 +236,25 @@ static void find_sure(search *q) {
     }
 }
 
-/* Sets `most` of all that was reached: the longest ways, in bytes; where there is a cycle none is the longest. */
+/* May the rule end at st, or may what st refers to take the characters too? */
+static bool is_mixed(const search *q, const state *st) {
+    if (st->final) return true;
+    for (uint32_t e = 0; e < st->n_rules; e++) {
+        const rule *r = st->rules[e].rule;
+        if (r->kind != RULE_PLAIN || r->nullable || r->states[0].n_rules != 0) return true;
+        const byteset *begins = &r->states[0].allow;
+        if (((begins->w[0] & q->of.ascii.w[0]) | (begins->w[1] & q->of.ascii.w[1])) != 0) return true;
+        if (q->of.beyond != BEYOND_NONE && (begins->w[2] | begins->w[3]) != 0) return true;
+    }
+    return false;
+}
+
+/* Sets `most` of all that was reached: the longest ways, in bytes; where there is a cycle, or others may join in, none is
+ * the longest. */
 static void find_most(search *q) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->n; i++) {
-        if (q->at[i].out != 0) continue;
+        if (q->at[i].out != 0 || is_mixed(q, state_of(q, i))) continue;
         q->at[i].most = 0;
         q->queue[n++] = i;
     }
@@ -247,7 +262,7 @@ static void find_most(search *q) {
         for (uint32_t l = q->at[q->queue[k]].before; l != 0; l = q->links[l - 1].next) {
             reached *from = &q->at[q->links[l - 1].from];
             from->longest = from->longest > q->at[q->queue[k]].most + 1 ? from->longest : q->at[q->queue[k]].most + 1;
-            if (--from->out != 0) continue;
+            if (--from->out != 0 || is_mixed(q, state_of(q, q->links[l - 1].from))) continue;
             from->most = from->longest;
             q->queue[n++] = q->links[l - 1].from;
         }
@@ -347,19 +362,6 @@ static const reached *find_characters(search *q, const state *st) {
 }
 
 /* ---- covers ---- */
-
-/* May the rule end at st, or may what st refers to take the characters too? */
-static bool is_mixed(const search *q, const state *st) {
-    if (st->final) return true;
-    for (uint32_t e = 0; e < st->n_rules; e++) {
-        const rule *r = st->rules[e].rule;
-        if (r->kind != RULE_PLAIN || r->nullable || r->states[0].n_rules != 0) return true;
-        const byteset *begins = &r->states[0].allow;
-        if (((begins->w[0] & q->of.ascii.w[0]) | (begins->w[1] & q->of.ascii.w[1])) != 0) return true;
-        if (q->of.beyond != BEYOND_NONE && (begins->w[2] | begins->w[3]) != 0) return true;
-    }
-    return false;
-}
 
 static cover kept(const search *q, const reached *own) {
     cover out = {.chars = vocab_regions(q->s->vocab, &q->of), .n = ascii_size(&q->of.ascii), .first = q->of.ascii, .any = true,

@@ -14,6 +14,7 @@
  * enough bytes lead back to it, a look at each byte of longer characters;
  * nothing for sets that take few bytes. */
 #include "store.h"
+#include "tuning.h"
 #include "utf8.h"
 
 /* Sets within a character that are known to lead to one home. */
@@ -78,7 +79,7 @@ static int loops_on_utf8(use *u, set *at, inner_sets *in) {
 }
 
 /* Fewer loop bytes than this settle too few tokens to be worth the rows. */
-#define LEAST_LOOP 20
+#define LEAST_LOOP PAYS_FROM(20, 3)
 
 /* The ASCII characters that lead from `at` to `home` and keep it there; negative: failed. */
 static int looping(use *u, set *at, set *home, byteset *ascii) {

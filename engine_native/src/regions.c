@@ -28,8 +28,10 @@
  * for.  Cost: a look at each node below the root that is inside. */
 #include "regions.h"
 
+#include "tuning.h"
+
 #define MOST_REGIONS 64 /* kinds of characters; past them there are none */
-#define LEAST_ROW 512   /* a region of so many tokens has them as a row too */
+#define LEAST_ROW PAYS_FROM(512, 1) /* a region of so many tokens has them as a row too */
 
 typedef struct draft {
     const ste_allocator *a;
@@ -174,12 +176,13 @@ const region *region_below(const ste_vocab *v, const regions *of, uint32_t root)
     return made;
 }
 
-/* The nearest node above, or the node itself, from which on the bytes to it are the characters'; false: it is within one. */
+/* The nearest node above, or the node itself, from which on the bytes to it are the characters'; false: it is within one,
+ * or too deep. */
 static bool find_root(const ste_vocab *v, const regions *of, uint32_t node, uint32_t *root) {
     const trie_node *nodes = v->ordinary.nodes;
-    uint32_t phase = 0;
+    uint32_t phase = 0, depth = 0;
     *root = 0;
-    for (uint32_t i = 0; i != node;) {
+    for (uint32_t i = 0; i != node; depth++) {
         uint32_t child = i + 1;
         while (node >= child + nodes[child].size) child += nodes[child].size;
         i = child;
@@ -189,7 +192,7 @@ static bool find_root(const ste_vocab *v, const regions *of, uint32_t node, uint
             *root = i;
         }
     }
-    return phase == 0;
+    return phase == 0 && depth <= SHORT_CHARS;
 }
 
 region_part region_find(const ste_vocab *v, const regions *of, uint32_t node) {

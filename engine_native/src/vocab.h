@@ -13,9 +13,10 @@
 
 #include "chars.h"
 #include "trie.h"
+#include "tuning.h"
 
 /* Facts about ordinary tokens that settle many of them at once (loops.c).  All rows have `words` words. */
-#define SHORT_CHARS 32
+#define SHORT_CHARS PAYS_FROM(32, 3)
 
 typedef struct token_index {
     uint32_t *containing[128];              /* tokens with this ASCII byte; NULL if there are none */

@@ -5,14 +5,15 @@
  * at once, and it goes on along the region's nodes (regions.c), which lead to where another byte comes up.
  *
  * Cost: a step of a set per node visited, two loads where it is known. */
+#include "tuning.h"
 #include "walker.h"
 
 /* ---- regions: what an item of the set allows as a run of characters (cover.c, regions.c) ---- */
 
 /* Smaller subtrees are walked. */
-#define LEAST_COVERED 400
+#define LEAST_COVERED PAYS_FROM(400, 1)
 /* In these a search of a large rule costs less than the walk. */
-#define LEAST_SEARCHED 8000
+#define LEAST_SEARCHED PAYS_FROM(8000, 1)
 
 static bool allow_list(walker *w, const uint32_t *tokens, uint32_t n) {
     if (w->words == NULL && n > w->most_few / 4 && !make_dense(w)) return false;
