@@ -353,11 +353,15 @@ static const reached *find_ascii(search *q, const state *st) {
 /* Characters that st keeps, with as many beyond ASCII as go as far. */
 static const reached *find_characters(search *q, const state *st) {
     const reached *own = find_ascii(q, st);
-    if (own == NULL || !byteset_has(&st->allow, 0xC3) || !byteset_has(&st->allow, 0xE2) || !byteset_has(&st->allow, 0xF1)) return own;
-    for (uint32_t sure = own->sure; q->of.beyond = q->of.beyond == BEYOND_NONE ? BEYOND_ALL : q->of.beyond - 1, q->of.beyond != BEYOND_NONE;) {
+    if (own == NULL || !byteset_has(&st->allow, 0xC3) || !byteset_has(&st->allow, 0xE2) || !byteset_has(&st->allow, 0xF1))
+        return own;
+    uint32_t sure = own->sure;
+    for (int beyond = BEYOND_ALL; beyond > BEYOND_NONE; beyond--) {
+        q->of.beyond = (char_range)beyond;
         own = find_keeping(q, st);
         if (own != NULL && own->sure >= sure) return own;
     }
+    q->of.beyond = BEYOND_NONE;
     return find_keeping(q, st);
 }
 

@@ -67,6 +67,7 @@ static exit_list *publish_exits(store *s, set *at, const walker *w) {
     store_free(s, e, exit_list_size(e));
     return other;
 }
+
 /* ---- the local part of an item ---- */
 
 static uint32_t ascii_size(const byteset *b) {
@@ -75,7 +76,8 @@ static uint32_t ascii_size(const byteset *b) {
 
 /* Might a cover hold more characters than the loop?  A string ends by one that it does not hold, and has escapes. */
 static bool may_be_wider(const set *at, const loop *l) {
-    return ascii_size(&at->allow) > ascii_size(&l->on.ascii) + 2 || (l->on.beyond == BEYOND_NONE && (at->allow.w[2] | at->allow.w[3]) != 0);
+    bool beyond = l->on.beyond != BEYOND_NONE || (at->allow.w[2] | at->allow.w[3]) == 0;
+    return !beyond || ascii_size(&at->allow) > ascii_size(&l->on.ascii) + 2;
 }
 
 /* Does what an item covers hold more than the loop?  Negative: failed. */
@@ -84,6 +86,14 @@ static int is_wider(use *u, const item *it, const loop *l, cover *c) {
     if (!item_cover(u, it, c)) return -1;
     return c->chars != NULL && c->any && c->sure >= SHORT_CHARS && c->n >= n && c->chars->of.beyond >= l->on.beyond &&
            (c->n > n || c->chars->of.beyond > l->on.beyond);
+}
+
+/* The row by what an item covers, if that holds more than the loop does: as where a pattern may begin.  *done: whether. */
+static bool fill_wider(set *at, const item *it, const loop *l, walker *w, bool *done) {
+    cover c;
+    int wider = may_be_wider(at, l) ? is_wider(w->u, it, l, &c) : 0;
+    *done = false;
+    return wider >= 0 && (wider == 0 || fill_cover(at, &c, w, done));
 }
 
 /* at: what an item does by itself. */
@@ -95,11 +105,8 @@ static bool fill_local(set *at, const item *it, walker *w) {
     if (l == NULL) return false;
     /* A loop that is complete everywhere (free text) has an exit at every node: if those are
      * wanted there is no way around the whole trie. */
-    if (l->is_loop && !(w->want_exits && l->exits)) {
-        int wider = may_be_wider(at, l) ? is_wider(w->u, it, l, &c) : 0; /* where a pattern may begin, say */
-        if (wider < 0 || (wider == 1 && !fill_cover(at, &c, w, &done))) return false;
-        return (wider == 1 && done) || fill_loop(at, l, UINT64_MAX, w);
-    }
+    if (l->is_loop && !(w->want_exits && l->exits))
+        return fill_wider(at, it, l, w, &done) && (done || fill_loop(at, l, UINT64_MAX, w));
     byteset differ;
     uint64_t left;
     const item *metered;
@@ -107,9 +114,8 @@ static bool fill_local(set *at, const item *it, walker *w) {
     const loop *beyond = unmetered == NULL ? NULL : set_loop(w->u, unmetered);
     if (beyond == NULL) return false;
     if (unmetered != at && beyond->is_loop && beyond->stays && !beyond->exits) {
-        int wider = may_be_wider(at, beyond) ? is_wider(w->u, it, beyond, &c) : 0;
-        if (wider < 0 || (wider == 1 && !fill_cover(at, &c, w, &done))) return false;
-        return (wider == 1 && done) || fill_loop(at, beyond, left == UINT64_MAX ? left - 1 : left, w); /* each character counts */
+        if (left == UINT64_MAX) left--; /* each character counts */
+        return fill_wider(at, it, beyond, w, &done) && (done || fill_loop(at, beyond, left, w));
     }
     bool counts = st->rule->metered && !meter_is_free(at->scan[0].reg);
     const state *home = l->is_loop || counts ? NULL : loop_nearby(w->s->vocab, st, &differ);
@@ -201,7 +207,8 @@ static bool fill_whole(set *at, walker *w) {
     cover best = {.chars = NULL}, c;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         if (!item_cover(w->u, &at->scan[i], &c)) return false;
-        if (c.chars != NULL && c.any && c.sure >= SHORT_CHARS && c.n >= best.n && (best.chars == NULL || c.chars->of.beyond >= best.chars->of.beyond)) best = c;
+        if (c.chars == NULL || !c.any || c.sure < SHORT_CHARS || c.n < best.n) continue;
+        if (best.chars == NULL || c.chars->of.beyond >= best.chars->of.beyond) best = c;
     }
     bool done;
     if (!fill_cover(at, &best, w, &done)) return false;

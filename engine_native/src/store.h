@@ -412,10 +412,14 @@ row *mask_row(use *u, set *at);
 typedef enum collect_when { COLLECT_IF_FULL, COLLECT_NOW, COLLECT_ALL } collect_when;
 void store_collect(store *s, collect_when how);
 static inline uint64_t store_live_bytes(store *s) {
-    uint64_t bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed), dead = atomic_load_explicit(&s->dead_bytes, memory_order_relaxed);
+    uint64_t dead = atomic_load_explicit(&s->dead_bytes, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     return bytes < dead ? 0 : bytes - dead;
 }
-static inline bool store_full(store *s) { return store_live_bytes(s) > atomic_load_explicit(&s->collect_at, memory_order_relaxed); }
+static inline bool store_full(store *s) {
+    return store_live_bytes(s) > atomic_load_explicit(&s->collect_at, memory_order_relaxed);
+}
+
 /* Free some of what the last collection left, at least so many and more than was made since.  Called without locks. */
 #define SWEEP_STEP 8      /* in a call on a matcher */
 #define SWEEP_COMPILE 500
