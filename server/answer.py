@@ -30,9 +30,21 @@ from structural_tags.output import (
 class ChoiceAnswer:
     """State of one choice. Not shared between tasks."""
 
-    def __init__(self, index: int, parser: OutputParser, *, logprobs: bool, id_length: int = 0) -> None:
+    def __init__(
+        self,
+        index: int,
+        parser: OutputParser,
+        *,
+        logprobs: bool,
+        id_length: int = 0,
+        text_ends_at: int | None = None,
+    ) -> None:
+        """`text_ends_at`: the budget ends free text at this many tokens by a stop token that the model did not choose."""
         self._index = index
         self._id_length = id_length
+        self._text_ends_at = text_ends_at
+        self._tokens = 0
+        self._within_text = True
         self._parser = parser
         self._wants_logprobs = logprobs
         self._unsent_logprobs: list[wire.LogprobEntry] = []
@@ -57,6 +69,7 @@ class ChoiceAnswer:
 
     def push(self, delta: Delta) -> list[wire.ChunkChoice]:
         """What the client sees of `delta`; may be empty while text is held back."""
+        self._tokens += len(delta.token_ids)
         events: list[Event] = list(self._parser.feed(delta.text)) if delta.text else []
         if delta.finish_reason is not None:
             events.extend(self._parser.finish())
@@ -68,7 +81,7 @@ class ChoiceAnswer:
             self._unsent_logprobs.extend(_entry(token) for token in delta.logprobs)
         chunks.extend(self._chunk(message) for message in messages)
         if delta.finish_reason is not None:
-            self.finish_reason = self._final_reason(delta.finish_reason)
+            self.finish_reason = self._final_reason(delta.finish_reason, delta.stop_reason)
             chunks.append(self._chunk(self._closing()))
         return chunks
 
@@ -91,6 +104,7 @@ class ChoiceAnswer:
 
     def _apply(self, event: Event) -> wire.MessageDelta | None:
         """Fold one event into the state; the delta to send for it, if there is something to say."""
+        self._within_text = isinstance(event, ContentDelta | ReasoningDelta)
         if isinstance(event, ContentDelta):
             self._content = self._content or []
             self._content.append(event.text)
@@ -137,9 +151,12 @@ class ChoiceAnswer:
             finish_reason=self.finish_reason,
         )
 
-    def _final_reason(self, reason: FinishReason) -> wire.FinishReason:
-        """`length` is never hidden, and calls count only when each of them is whole."""
+    def _final_reason(self, reason: FinishReason, stop_reason: int | str | None) -> wire.FinishReason:
+        """`length` is never hidden, not by a budget either, and calls count only when each of them is whole."""
         if reason == "length":
+            return "length"
+        used_up = self._text_ends_at is not None and self._tokens >= self._text_ends_at
+        if used_up and self._within_text and not isinstance(stop_reason, str):
             return "length"
         if self._calls and all(call.complete for call in self._calls):
             return "tool_calls"

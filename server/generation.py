@@ -14,6 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from server.answer import ChoiceAnswer
+from server.budget import Budget, decide
 from server.engines.base import (
     Delta,
     EngineError,
@@ -48,8 +49,12 @@ class Generation:
         request: GenerationRequest,
         answers: list[ChoiceAnswer],
         arrived: float,
+        *,
+        warning: str | None = None,
     ) -> None:
         self.id = request.request_id
+        self.warning = warning
+        """One sentence about what was not done as wished, for a header."""
         self.created = int(time.time())
         self.answers = answers
         self._state = state
@@ -118,6 +123,10 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     model_format, reasoning = as_prompted(state.model_format, end, reasoning=wanted)
     planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
     sampling = _sampling(state, request, len(prompt))
+    assert sampling.max_tokens is not None
+    budget = await loop.run_in_executor(
+        state.compile_threads, _budget, state, request, planned, sampling.max_tokens
+    )
     parsers = [
         OutputParser(
             model_format,
@@ -133,6 +142,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
             parser,
             logprobs=sampling.logprobs is not None,
             id_length=model_format.id_length,
+            text_ends_at=sampling.max_tokens if budget.applies and planned.free_text else None,
         )
         for index, parser in enumerate(parsers)
     ]
@@ -141,8 +151,9 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         prompt_token_ids=tuple(prompt),
         sampling=sampling,
         structural_tag=planned.structural_tag,
+        complete_within_budget=budget.applies,
     )
-    return Generation(state, engine_request, answers, arrived)
+    return Generation(state, engine_request, answers, arrived, warning=budget.warning)
 
 
 def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, reasoning: bool) -> Plan:
@@ -154,6 +165,11 @@ def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, r
         strict_tools=state.settings.model.strict_tools == "always",
         timer=state.metrics.compile_seconds.time,
     )
+
+
+def _budget(state: ServerState, request: ChatRequest, planned: Plan, max_tokens: int) -> Budget:
+    by_default = state.settings.model.complete_within_budget
+    return decide(request, planned, max_tokens=max_tokens, by_default=by_default)
 
 
 def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:

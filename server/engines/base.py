@@ -54,12 +54,17 @@ class SamplingOptions:
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """One prompt with `sampling.n` choices. `structural_tag` is JSON text, or None for free text."""
+    """One prompt with `sampling.n` choices. `structural_tag` is JSON text, or None for free text.
+
+    `complete_within_budget`: each choice keeps to the tag as a whole within `sampling.max_tokens`, the last of which
+    is the stop token's. The server has checked that the engine's grammar takes such a budget.
+    """
 
     request_id: str
     prompt_token_ids: tuple[int, ...]
     sampling: SamplingOptions
     structural_tag: str | None = None
+    complete_within_budget: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Engine(Protocol):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The engine-native vocabulary whose size is the width of the model's logits."""
+        """The engine-native vocabulary whose size is the width of the model's logits, with the model's stop tokens."""
         ...
 
     async def start(self) -> None:

@@ -162,7 +162,11 @@ class ScriptedEngine:
         grammar = self._compiler.compile_structural_tag(request.structural_tag)
         dice = random.Random(f"{request.sampling.seed}/{index}")
         phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
-        return _Drawn(Matcher(grammar), self.vocabulary.vocab_size, dice, phrases)
+        matcher = Matcher(grammar)
+        if request.complete_within_budget:
+            assert request.sampling.max_tokens is not None
+            matcher.set_token_budget(request.sampling.max_tokens - 1)  # one is left for the end token
+        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases)
 
 
 class _Tokens:
@@ -216,7 +220,7 @@ class _Drawn(_Tokens):
             return END
         if self._phrases and self._dice.random() < 0.2:
             phrase = self._dice.choice(self._phrases)
-            if self._matcher.fork().accept_bytes(phrase):
+            if self._matcher.fork().accept_tokens(phrase) == len(phrase):
                 self._spelling = list(phrase)
                 return self._spelling.pop(0)
         closing = [token for token in allowed if token in _CLOSING]

@@ -188,6 +188,7 @@ class ChatRequest(Wire):
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     max_reasoning_tokens: int | None = Field(default=None, ge=0, lt=1 << 31)
+    complete_within_budget: bool | None = None
     stop: Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, BeforeValidator(_stop_list)] = Field(
         default=None, max_length=4
     )
