@@ -9,6 +9,7 @@ without it, and with a warning; only an answer that is sure to be cut is refused
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -31,8 +32,12 @@ class Budget:
 _NONE = Budget(applies=False)
 
 
-def decide(request: ChatRequest, plan: Plan, *, max_tokens: int, by_default: bool) -> Budget:
+def decide(
+    request: ChatRequest, plan: Plan, *, max_tokens: int, stop_token_ids: Sequence[int] | None = None, by_default: bool
+) -> Budget:
     """Whether the answer is to be kept within `max_tokens`, its stop token included.
+
+    `stop_token_ids`: all that end an answer; None for the vocabulary's.
 
     Raises:
         ApiError: 400, asked for and impossible, or fewer tokens than any answer needs.
@@ -46,7 +51,7 @@ def decide(request: ChatRequest, plan: Plan, *, max_tokens: int, by_default: boo
     if asked and request.stop:
         _refuse("stop: a stop string may cut the answer anywhere; leave it out")
     try:
-        least = Matcher(plan.grammar).least_tokens()
+        least = Matcher(plan.grammar, stop_token_ids=stop_token_ids).least_tokens()
     except (UnsupportedSchemaError, LimitError) as error:
         return _without(f"{_culprit(request, plan)}: {error.message}", asked=asked)
     if least is None:

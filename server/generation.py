@@ -22,7 +22,7 @@ from server.engines.base import (
     GenerationRequest,
     SamplingOptions,
 )
-from server.errors import ApiError, unavailable
+from server.errors import ApiError, refuse, unavailable
 from server.pipeline import Plan, offers_tools, plan, wants_reasoning
 from server.state import ServerState
 from server.wire.chat_request import ChatRequest
@@ -122,11 +122,9 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     prompt, end = await asyncio.to_thread(_prompt, state, request, wanted)
     model_format, reasoning = as_prompted(state.model_format, end, reasoning=wanted)
     planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
+    _check_tokens(state, request, constrained=planned.structural_tag is not None)
     sampling = _sampling(state, request, len(prompt))
-    assert sampling.max_tokens is not None
-    budget = await loop.run_in_executor(
-        state.compile_threads, _budget, state, request, planned, sampling.max_tokens
-    )
+    budget = await loop.run_in_executor(state.compile_threads, _budget, state, request, planned, sampling)
     parsers = [
         OutputParser(
             model_format,
@@ -167,9 +165,16 @@ def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, r
     )
 
 
-def _budget(state: ServerState, request: ChatRequest, planned: Plan, max_tokens: int) -> Budget:
-    by_default = state.settings.model.complete_within_budget
-    return decide(request, planned, max_tokens=max_tokens, by_default=by_default)
+def _budget(state: ServerState, request: ChatRequest, planned: Plan, sampling: SamplingOptions) -> Budget:
+    assert sampling.max_tokens is not None
+    more = sampling.stop_token_ids
+    return decide(
+        request,
+        planned,
+        max_tokens=sampling.max_tokens,
+        stop_token_ids=(*state.engine.vocabulary.stop_token_ids, *more) if more else None,
+        by_default=state.settings.model.complete_within_budget,
+    )
 
 
 def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:
@@ -190,6 +195,23 @@ def _tools_for_template(request: ChatRequest) -> list[dict[str, Any]]:
         function["parameters"] = tool.function.parameters or {"type": "object", "properties": {}}
         tools.append({"type": "function", "function": function})
     return tools
+
+
+def _check_tokens(state: ServerState, request: ChatRequest, *, constrained: bool) -> None:
+    """Ids are tokens of this model. A stop token that is text would be missing in answers that need the text."""
+    size = state.engine.vocabulary.vocab_size
+    named = {
+        "stop_token_ids": request.stop_token_ids or (),
+        "allowed_token_ids": request.allowed_token_ids or (),
+        "logit_bias": [token for token, _ in request.biases],
+    }
+    for param, tokens in named.items():
+        for token in tokens:
+            if token >= size:
+                refuse(param, f"the model has {size} tokens, {token} is none of them")
+    for token in (request.stop_token_ids or ()) if constrained else ():
+        if token not in state.engine.vocabulary.special_token_ids:
+            refuse("stop_token_ids", f"{token} is text; an answer with tools or a format can end at special tokens only")
 
 
 def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> SamplingOptions:
@@ -217,4 +239,9 @@ def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> S
         seed=request.seed,
         n=request.n or 1,
         logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        min_tokens=request.min_tokens or 0,
+        logit_bias=request.biases,
+        bad_words=tuple(request.bad_words or ()),
+        allowed_token_ids=None if request.allowed_token_ids is None else tuple(request.allowed_token_ids),
+        stop_token_ids=tuple(request.stop_token_ids or ()),
     )

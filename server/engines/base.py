@@ -41,6 +41,10 @@ class SamplingOptions:
 
     `max_tokens` counts generated tokens and is always set by the server before it calls `generate`.
     `logprobs`: None is off; k >= 0 is the sampled token's log probability plus the k most likely ones.
+
+    What forbids tokens never forbids the last one that a structural tag allows: where `allowed_token_ids`, `bad_words`
+    and `min_tokens` (which forbids stop tokens) leave nothing, the tag alone decides. `logit_bias` is added to logits.
+    `stop_token_ids` end a choice beside the model's own.
     """
 
     temperature: float | None = None
@@ -50,6 +54,11 @@ class SamplingOptions:
     seed: int | None = None
     n: int = 1
     logprobs: int | None = None
+    min_tokens: int = 0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    bad_words: tuple[str, ...] = ()
+    allowed_token_ids: tuple[int, ...] | None = None
+    stop_token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
