@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from engine_native import Grammar, LimitError, Matcher, UnsupportedSchemaError
+from engine_native import Compiler, Grammar, LimitError, Matcher, UnsupportedSchemaError
 from server.errors import ApiError
 from server.pipeline import Plan
 from server.wire.chat_request import ChatRequest
+from structural_tags.choice import NamedTool, build_tag
+from structural_tags.formats import ModelFormat
 
 FIELD = "complete_within_budget"
 
@@ -33,11 +35,18 @@ _NONE = Budget(applies=False)
 
 
 def decide(
-    request: ChatRequest, plan: Plan, *, max_tokens: int, stop_token_ids: Sequence[int] | None = None, by_default: bool
+    request: ChatRequest,
+    plan: Plan,
+    model_format: ModelFormat,
+    compiler: Compiler,
+    *,
+    max_tokens: int,
+    stop_token_ids: Sequence[int] | None = None,
+    by_default: bool,
 ) -> Budget:
     """Whether the answer is to be kept within `max_tokens`, its stop token included.
 
-    `stop_token_ids`: all that end an answer; None for the vocabulary's.
+    `model_format` and `compiler` are the plan's. `stop_token_ids`: all that end an answer; None for the vocabulary's.
 
     Raises:
         ApiError: 400, asked for and impossible, or fewer tokens than any answer needs.
@@ -53,7 +62,7 @@ def decide(
     try:
         least = Matcher(plan.grammar, stop_token_ids=stop_token_ids).least_tokens()
     except (UnsupportedSchemaError, LimitError) as error:
-        return _without(f"{_culprit(request, plan)}: {error.message}", asked=asked)
+        return _without(f"{_culprit(request, plan, model_format, compiler)}: {error.message}", asked=asked)
     if least is None:
         return _without("the model's vocabulary has no tokens that complete the answer", asked=asked)
     if least >= max_tokens:
@@ -90,11 +99,16 @@ def _too_few(request: ChatRequest, needed: int, given: int) -> ApiError:
     )
 
 
-def _culprit(request: ChatRequest, plan: Plan) -> str:
-    """The part of the request that cannot be measured."""
+def _culprit(request: ChatRequest, plan: Plan, model_format: ModelFormat, compiler: Compiler) -> str:
+    """The part of the request that cannot be measured, by itself or as the model writes it."""
     for param, grammar in plan.parts:
         if not _measurable(grammar):
             return param
+    for tool in plan.tools or ():
+        alone = build_tag(model_format, tools=(tool,), tool_choice=NamedTool(tool.name), reasoning=False)
+        if alone is not None and not _measurable(compiler.compile_structural_tag(alone)):
+            index = next(i for i, each in enumerate(request.tools or ()) if each.function.name == tool.name)
+            return f"tools[{index}].function.parameters, as this model writes calls"
     if plan.reasoning and request.max_reasoning_tokens is not None:
         return "max_reasoning_tokens"
     return "tools" if plan.tools else "the answer"

@@ -124,7 +124,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
     _check_tokens(state, request, constrained=planned.structural_tag is not None)
     sampling = _sampling(state, request, len(prompt))
-    budget = await loop.run_in_executor(state.compile_threads, _budget, state, request, planned, sampling)
+    budget = await loop.run_in_executor(state.compile_threads, _budget, state, request, planned, model_format, sampling)
     parsers = [
         OutputParser(
             model_format,
@@ -165,12 +165,16 @@ def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, r
     )
 
 
-def _budget(state: ServerState, request: ChatRequest, planned: Plan, sampling: SamplingOptions) -> Budget:
+def _budget(
+    state: ServerState, request: ChatRequest, planned: Plan, model_format: ModelFormat, sampling: SamplingOptions
+) -> Budget:
     assert sampling.max_tokens is not None
     more = sampling.stop_token_ids
     return decide(
         request,
         planned,
+        model_format,
+        state.compiler,
         max_tokens=sampling.max_tokens,
         stop_token_ids=(*state.engine.vocabulary.stop_token_ids, *more) if more else None,
         by_default=state.settings.model.complete_within_budget,

@@ -14,12 +14,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from engine_native import Matcher
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from vllm.sampling_params import SamplingParams
     from vllm.v1.request import Request
     from vllm.v1.structured_output import StructuredOutputManager
 
+    from engine_native import Grammar
     from server.vllm_plugin.backend import RequestGrammar
 
 log = logging.getLogger("vllm.strictserve")
@@ -30,11 +34,30 @@ COMPLETE_WITHIN_BUDGET = "complete_within_budget"
 
 def content_tokens(request: Request, max_model_len: int) -> int | None:
     """How many tokens of text the request may have before its stop token; None if it asked for no budget."""
-    params = request.sampling_params
-    extra: dict[str, Any] = (params.extra_args if params is not None else None) or {}
-    if not extra.get(COMPLETE_WITHIN_BUDGET):
+    if not _wished(request.sampling_params):
         return None
     return max(0, min(request.max_tokens, max_model_len - request.num_prompt_tokens) - 1)
+
+
+def _wished(params: SamplingParams | None) -> bool:
+    extra: dict[str, Any] = (params.extra_args if params is not None else None) or {}
+    return bool(extra.get(COMPLETE_WITHIN_BUDGET))
+
+
+def check_budget(params: SamplingParams, grammar: Grammar) -> None:
+    """Where plain vLLM checks a request, so that the client is told.
+
+    Raises:
+        engine_native.EngineError: the grammar cannot be kept to a budget.
+        ValueError: no answer is whole within the tokens.
+    """
+    if not _wished(params):
+        return
+    least = Matcher(grammar).least_tokens()
+    if least is None:
+        raise ValueError(f"{COMPLETE_WITHIN_BUDGET}: no tokens of the vocabulary complete the answer")
+    if params.max_tokens is not None and least >= params.max_tokens:
+        raise ValueError(f"max_tokens: the answer needs at least {least + 1} tokens to be whole")
 
 
 class CreateGrammar:
