@@ -39,7 +39,7 @@ class ChoiceAnswer:
         id_length: int = 0,
         text_ends_at: int | None = None,
     ) -> None:
-        """`text_ends_at`: the budget ends free text at this many tokens by a stop token that the model did not choose."""
+        """`text_ends_at`: at this many tokens a budget ends free text, by a stop token that nobody chose."""
         self._index = index
         self._id_length = id_length
         self._text_ends_at = text_ends_at

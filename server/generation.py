@@ -215,7 +215,9 @@ def _check_tokens(state: ServerState, request: ChatRequest, *, constrained: bool
                 refuse(param, f"the model has {size} tokens, {token} is none of them")
     for token in (request.stop_token_ids or ()) if constrained else ():
         if token not in state.engine.vocabulary.special_token_ids:
-            refuse("stop_token_ids", f"{token} is text; an answer with tools or a format can end at special tokens only")
+            refuse(
+                "stop_token_ids", f"{token} is text; an answer with tools or a format can end at special tokens only"
+            )
 
 
 def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> SamplingOptions:

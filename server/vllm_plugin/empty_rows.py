@@ -42,12 +42,12 @@ def keep_in_v2_sampler() -> None:
 
 
 def _asks_v1(sampler: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    metadata = named.get("sampling_metadata", arguments[0] if arguments else None)
+    metadata: Any = named["sampling_metadata"] if "sampling_metadata" in named else arguments[0]
     return metadata.allowed_token_ids_mask is not None or bool(metadata.bad_words_token_ids)
 
 
 def _asks_v2(sampler: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    rows = named.get("idx_mapping_np", arguments[2] if len(arguments) > 2 else None)
+    rows = named["idx_mapping_np"] if "idx_mapping_np" in named else arguments[2]
     counts = (
         getattr(processor, name)
         for processor in sampler.logits_processors

@@ -7,11 +7,13 @@ import re
 from typing import Any
 
 import jsonschema
+import openai
 import pytest
 
 from server.engines.scripted import Script
 from tests.server.bodies import ANSWER_TAG, JSON_SCHEMA_FORMAT, NAMED, SCHEMAS, TOOLS, WEATHER_SCHEMA, body, tool
 from tests.server.running import PHRASES, Running, running
+from tests.server.test_command_line import serving
 
 pytestmark = pytest.mark.anyio
 
@@ -95,8 +97,7 @@ async def test_whole_at_any_number_of_tokens_that_is_enough(name: str, tool_form
 async def test_streams_and_several_choices_are_whole(name: str) -> None:
     async with running(TALKATIVE) as server:
         least = await fewest(server, **CASES[name])
-        fields = {key: value for key, value in CASES[name].items()}
-        request = body(max_tokens=least + 3, n=4, extra_body={"complete_within_budget": True}, **fields)
+        request = body(max_tokens=least + 3, n=4, extra_body={"complete_within_budget": True}, **CASES[name])
         folded = await server.folded(**request, stream_options={"include_usage": True})
         single = await server.single(**request)
 
@@ -151,9 +152,7 @@ async def test_without_max_tokens_the_context_is_the_budget() -> None:
         ({**CASES["schema"], "stop": ["}"]}, "stop: "),
     ],
 )
-async def test_what_cannot_be_kept_whole_is_refused_or_by_default_only_told(
-    fields: dict[str, Any], place: str
-) -> None:
+async def test_what_cannot_be_kept_whole_is_refused_or_by_default_only_told(fields: dict[str, Any], place: str) -> None:
     fields = {"max_tokens": 150, **fields}
     family = "glm_4_7" if place.endswith("calls: ") else "qwen3"
     async with running(tool_format=family, model={"complete_within_budget": True}) as server:
@@ -266,3 +265,27 @@ async def test_a_wrong_field_is_a_400_that_names_it(fields: dict[str, Any], para
         response = await server.chat(**body(**fields))
 
     assert (response.status_code, response.json()["error"]["param"]) == (400, param)
+
+
+def test_the_official_client_over_a_socket_gets_whole_answers() -> None:
+    with serving() as (_, url, _), openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        for seed in range(6):
+            request: dict[str, Any] = {
+                "model": "scripted",
+                "messages": [{"role": "user", "content": "What is the weather in Paris?"}],
+                "max_tokens": 31,
+                "seed": seed,
+                "response_format": JSON_SCHEMA_FORMAT,
+                "extra_body": {"complete_within_budget": True},
+            }
+            whole = client.chat.completions.create(**request)
+            with client.chat.completions.stream(**request) as stream:
+                streamed = stream.get_final_completion()
+            for answer in (whole, streamed):
+                assert answer.choices[0].finish_reason == "stop"
+                jsonschema.validate(json.loads(answer.choices[0].message.content or ""), WEATHER_SCHEMA)
+        with pytest.raises(openai.LengthFinishReasonError):
+            client.chat.completions.parse(**{**request, "extra_body": {}, "max_tokens": 20})
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.chat.completions.create(**{**request, "max_tokens": 20})
+    assert (refused.value.param, refused.value.code) == ("max_tokens", "token_budget_too_small")
