@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
 from server.answer import ChoiceAnswer
 from server.budget import Budget, decide
+from server.captures import CaptureReader, names_parts
 from server.engines.base import (
     Delta,
     EngineError,
@@ -79,6 +80,7 @@ class Generation:
             async with aclosing(self._state.engine.generate(self._request)) as deltas:
                 async for delta in deltas:
                     self._count(delta)
+                    await self.answers[delta.index].read_captures(delta)
                     for chunk in self._push(delta):
                         yield chunk
         finally:
@@ -134,6 +136,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         )
         for _ in range(sampling.n)
     ]
+    readers = _readers(state, planned, sampling)
     answers = [
         ChoiceAnswer(
             index,
@@ -141,6 +144,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
             logprobs=sampling.logprobs is not None,
             id_length=model_format.id_length,
             text_ends_at=sampling.max_tokens if budget.applies and planned.free_text else None,
+            captures=next(readers, None),
         )
         for index, parser in enumerate(parsers)
     ]
@@ -169,16 +173,28 @@ def _budget(
     state: ServerState, request: ChatRequest, planned: Plan, model_format: ModelFormat, sampling: SamplingOptions
 ) -> Budget:
     assert sampling.max_tokens is not None
-    more = sampling.stop_token_ids
     return decide(
         request,
         planned,
         model_format,
         state.compiler,
         max_tokens=sampling.max_tokens,
-        stop_token_ids=(*state.engine.vocabulary.stop_token_ids, *more) if more else None,
+        stop_token_ids=_stop_tokens(state, sampling),
         by_default=state.settings.model.complete_within_budget,
     )
+
+
+def _stop_tokens(state: ServerState, sampling: SamplingOptions) -> tuple[int, ...] | None:
+    """All that end an answer; None for the vocabulary's alone."""
+    more = sampling.stop_token_ids
+    return (*state.engine.vocabulary.stop_token_ids, *more) if more else None
+
+
+def _readers(state: ServerState, planned: Plan, sampling: SamplingOptions) -> Iterator[CaptureReader]:
+    """One for each choice; none if the client has named no part."""
+    if planned.grammar is not None and planned.structural_tag is not None and names_parts(planned.structural_tag):
+        for _ in range(sampling.n):
+            yield CaptureReader(planned.grammar, _stop_tokens(state, sampling))
 
 
 def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:
