@@ -25,13 +25,19 @@ FIELD = "complete_within_budget"
 
 @dataclass(frozen=True)
 class Budget:
-    """What was decided. `warning` is one ASCII sentence for the client, or None."""
+    """What was decided. `warning` is one sentence for the client, or None."""
 
     applies: bool
     warning: str | None = None
 
 
-_NONE = Budget(applies=False)
+NO_BUDGET = Budget(applies=False)
+
+
+def wants_budget(request: ChatRequest, plan: Plan, *, by_default: bool) -> bool:
+    """Whether the answer can be whole or not, and is wanted whole."""
+    wanted = by_default if request.complete_within_budget is None else request.complete_within_budget
+    return wanted and plan.grammar is not None and bool(plan.response or plan.tools)
 
 
 def decide(
@@ -42,9 +48,8 @@ def decide(
     *,
     max_tokens: int,
     stop_token_ids: Sequence[int] | None = None,
-    by_default: bool,
 ) -> Budget:
-    """Whether the answer is to be kept within `max_tokens`, its stop token included.
+    """Whether an answer that is wanted whole can be kept within `max_tokens`, its stop token included.
 
     `model_format` and `compiler` are the plan's. `stop_token_ids`: all that end an answer; None for the vocabulary's.
 
@@ -53,9 +58,7 @@ def decide(
 
     Cost: the first call for a grammar measures its rules. Never call it on the event loop.
     """
-    wanted = by_default if request.complete_within_budget is None else request.complete_within_budget
-    if not wanted or plan.grammar is None or not (plan.response or plan.tools):
-        return _NONE
+    assert plan.grammar is not None
     asked = request.complete_within_budget is True
     if asked and request.stop:
         _refuse("stop: a stop string may cut the answer anywhere; leave it out")
@@ -74,8 +77,7 @@ def decide(
 def _without(reason: str, *, asked: bool) -> Budget:
     if asked:
         _refuse(reason)
-    ascii_reason = reason.encode("ascii", "backslashreplace").decode("ascii")
-    return Budget(applies=False, warning=f"{FIELD}: not applied: {ascii_reason}")
+    return Budget(applies=False, warning=f"{FIELD}: not applied: {reason}")
 
 
 def _refuse(reason: str) -> NoReturn:

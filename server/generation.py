@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from server.answer import ChoiceAnswer
-from server.budget import Budget, decide
+from server.budget import NO_BUDGET, Budget, decide, wants_budget
 from server.captures import CaptureReader, names_parts
 from server.engines.base import (
     Delta,
@@ -126,7 +126,11 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
     _check_tokens(state, request, constrained=planned.structural_tag is not None)
     sampling = _sampling(state, request, len(prompt))
-    budget = await loop.run_in_executor(state.compile_threads, _budget, state, request, planned, model_format, sampling)
+    budget = NO_BUDGET
+    if wants_budget(request, planned, by_default=state.settings.model.complete_within_budget):
+        budget = await loop.run_in_executor(
+            state.compile_threads, _budget, state, request, planned, model_format, sampling
+        )
     parsers = [
         OutputParser(
             model_format,
@@ -180,7 +184,6 @@ def _budget(
         state.compiler,
         max_tokens=sampling.max_tokens,
         stop_token_ids=_stop_tokens(state, sampling),
-        by_default=state.settings.model.complete_within_budget,
     )
 
 

@@ -76,7 +76,8 @@ async def _respond(state: ServerState, request: Request) -> Response:
         response = Response(completion.to_json(), media_type="application/json")
     response.headers["x-request-id"] = generation.id
     if generation.warning is not None:
-        response.headers["x-strictserve-warning"] = generation.warning
+        one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
+        response.headers["x-strictserve-warning"] = one_line
     return response
 
 

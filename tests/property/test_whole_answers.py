@@ -90,3 +90,44 @@ async def test_answers_are_whole_within_any_budget_that_is_enough() -> None:
     assert seen["token_budget_too_small"] > SCHEMAS // 2, seen
     assert seen["judged"] > seen["whole"] // 2, seen
     assert seen["filled"] > SCHEMAS // 2, f"the budgets hardly ever mattered: {seen}"
+
+
+FAMILIES = ("hermes", "llama_3_json", "mistral_v7", "harmony", "qwen3_coder", "glm_4_7", "deepseek_v3_2", "kimi_k3")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_calls_are_whole_within_any_budget_that_is_enough(family: str) -> None:
+    seen: Counter[str] = Counter()
+    async with running(Script(), tool_format=family) as server:
+        for seed in range(FIRST_SEED, FIRST_SEED + SCHEMAS // 4):
+            schema = {"type": "object", "properties": {"v": draw_schema(seed)}, "required": ["v"]}
+            if "$ref" in json.dumps(schema):
+                continue  # it would refer to another root
+            schema["additionalProperties"] = False
+            validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+            function = {"name": "f", "parameters": schema, "strict": True}
+            request = {
+                "messages": [{"role": "user", "content": "?"}],
+                "tools": [{"type": "function", "function": function}],
+                "tool_choice": "required",
+                "reasoning_effort": "none",
+                "complete_within_budget": True,
+                "seed": seed,
+            }
+            error = (await server.chat(**request, max_tokens=1)).json()["error"]
+            seen[error["code"]] += 1
+            if error["code"] != "token_budget_too_small":
+                continue
+            words = error["message"].split()
+            least = int(words[words.index("least") + 1])
+            for more in MORE:
+                answer = (await server.chat(**request, max_tokens=least + more)).json()
+                assert "choices" in answer, (seed, more, answer)
+                (choice,) = answer["choices"]
+                assert choice["finish_reason"] == "tool_calls", (seed, more, choice)
+                for call in choice["message"]["tool_calls"]:
+                    value = _read(call["function"]["arguments"])
+                    if value is not None:
+                        seen["judged"] += 1
+                        assert validator.is_valid(value), (seed, more, schema, value)
+    assert seen["judged"] > SCHEMAS // 4, seen
