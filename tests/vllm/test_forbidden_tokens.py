@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,9 +100,27 @@ def test_the_v2_sampler_is_kept_from_emptying_rows(asked: bool) -> None:
 def test_the_names_in_vllm_are_where_they_are_replaced() -> None:
     from vllm.v1.sample.rejection_sampler import RejectionSampler
     from vllm.v1.sample.sampler import Sampler
+    from vllm.v1.worker.gpu.sample.bad_words import BadWordsState
+    from vllm.v1.worker.gpu.sample.logit_bias import LogitBiasState
+    from vllm.v1.worker.gpu.sample.sampler import Sampler as V2Sampler
 
-    from server.vllm_plugin.empty_rows import keep_in_v1_samplers
+    from server.vllm_plugin.empty_rows import keep_in_v1_samplers, keep_in_v2_sampler
 
+    original = V2Sampler.apply_sampling_params
     keep_in_v1_samplers()
-    for sampler in (Sampler, RejectionSampler):
-        assert hasattr(sampler.apply_logits_processors, "strictserve")
+    keep_in_v2_sampler()
+    for replaced in (
+        Sampler.apply_logits_processors,
+        RejectionSampler.apply_logits_processors,
+        V2Sampler.apply_sampling_params,
+    ):
+        assert hasattr(replaced, "strictserve")
+    assert list(inspect.signature(original).parameters)[:5] == [
+        "self",
+        "logits",
+        "expanded_idx_mapping",
+        "idx_mapping",
+        "idx_mapping_np",
+    ]
+    assert "num_bad_words" in BadWordsState.add_request.__code__.co_names
+    assert "num_allowed_token_ids" in LogitBiasState.add_request.__code__.co_names
