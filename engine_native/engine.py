@@ -49,6 +49,16 @@ def _spaces(separators: tuple[str, str]) -> list[int]:
     return counts
 
 
+def _indented(indent: int, separators: tuple[str, str] | None) -> list[int]:
+    """Spaces for each level, none before a comma, those before and after a colon."""
+    comma, colon = separators or (",", ": ")
+    if comma != ",":
+        raise ValueError(f"where lines are indented a comma has no spaces, not {comma!r}")
+    if not 0 <= indent <= 15:
+        raise ValueError(f"indent must be 0 to 15, not {indent}")
+    return [indent, 0, *_spaces((comma, colon))[2:]]
+
+
 _ERRORS: dict[int, tuple[str, type[EngineError]]] = {
     lib.STE_ERR_SYNTAX: ("syntax", GrammarSyntaxError),
     lib.STE_ERR_SCHEMA: ("schema", SchemaError),
@@ -97,7 +107,7 @@ class Limits:
     """Rules of one grammar."""
     states: int = 4_000_000
     """Automaton states built for one grammar."""
-    compile_bytes: int = 1 << 30
+    compile_bytes: int = 1 << 29
     """Working memory of one compile in bytes."""
     compile_seconds: float = 10.0
     """Wall time of one compile in seconds."""
@@ -282,6 +292,7 @@ class Compiler:
         whitespace: str = "bounded",
         property_order: str = "declared",
         separators: tuple[str, str] | None = None,
+        indent: int | None = None,
         root: str | None = None,
         documents: Mapping[str, Any] | None = None,
         grammars: Mapping[str, Any] | None = None,
@@ -296,6 +307,9 @@ class Compiler:
         if separators is not None:
             options.whitespace = lib.STE_WHITESPACE_EXACT
             options.spaces = _spaces(separators)
+        if indent is not None:
+            options.whitespace = lib.STE_WHITESPACE_INDENT
+            options.spaces = _indented(indent, separators)
         root_chars = ffi.new("char[]", root.encode()) if root is not None else ffi.NULL
         options.root = root_chars
         documents_chars = ffi.new("char[]", _json_text(dict(documents))) if documents else ffi.NULL
@@ -315,6 +329,7 @@ class Compiler:
         whitespace: Whitespace = "bounded",
         property_order: PropertyOrder = "declared",
         separators: tuple[str, str] | None = None,
+        indent: int | None = None,
         documents: Mapping[str, dict[str, Any]] | None = None,
     ) -> Grammar:
         """JSON documents that satisfy the schema (a value, or its JSON text).
@@ -329,6 +344,9 @@ class Compiler:
             separators: Between items and after keys, exactly, as for
                 ``json.dumps``: a comma and a colon with spaces around them.
                 There is no other white space then.
+            indent: Each item and member on a line of its own, indented by so many
+                spaces for each level, exactly as ``json.dumps`` does it. Values
+                are nested at most 40 levels deep then.
             documents: By URI, other schemas that references may lead to; nothing
                 is fetched. The metaschemas of the drafts are built in.
 
@@ -342,6 +360,7 @@ class Compiler:
             whitespace=whitespace,
             property_order=property_order,
             separators=separators,
+            indent=indent,
             documents=documents,
         )
 

@@ -78,7 +78,7 @@ typedef struct ste_limits {
     uint32_t depth;          /* nesting of a grammar text; default 256 */
     uint32_t rules;          /* rules of one grammar; default 200,000 */
     uint64_t states;         /* automaton states built for one grammar; default 4,000,000 */
-    uint64_t compile_bytes;  /* working memory of one compile; default 1 GiB */
+    uint64_t compile_bytes;  /* working memory of one compile; default 512 MiB */
     double compile_seconds;  /* wall time of one compile; default 10 */
     uint32_t set_items;      /* items and waiters of one parser state; ambiguity multiplies them; default 50,000 */
     uint64_t match_items;    /* items and waiters looked at to make parser states; default 50,000,000 ... */
@@ -97,6 +97,7 @@ typedef struct ste_limits {
 #define STE_WHITESPACE_NONE 1
 #define STE_WHITESPACE_ANY 2
 #define STE_WHITESPACE_EXACT 3   /* spaces beside commas and colons as `spaces` says, none elsewhere */
+#define STE_WHITESPACE_INDENT 4  /* each item and member on a line, indented by spaces[0] for each level; no space before a comma */
 
 #define STE_ORDER_DECLARED 0     /* declared keys in declared order, others after them */
 #define STE_ORDER_ANY 1          /* keys in any order */
@@ -105,7 +106,7 @@ typedef struct ste_options {
     int whitespace;          /* between JSON tokens */
     const char *root;        /* start rule of EBNF or Lark text; NULL is "root", "start" */
     int property_order;      /* of JSON objects */
-    uint8_t spaces[4];       /* EXACT: before and after a comma, before and after a colon; at most 15 each */
+    uint8_t spaces[4];       /* EXACT, and the last two for INDENT: before and after a comma, before and after a colon; at most 15 each */
     const char *documents;   /* JSON SCHEMA: a JSON object, by URI the schemas that references may lead to; NULL: none */
     const char *grammars;    /* LARK: a JSON object, by name what @name means: Lark texts and JSON schemas; NULL: none */
 } ste_options;

@@ -458,25 +458,17 @@ static cover left_of(const cover *c, const item *it) {
     return out;
 }
 
-const cover *set_cover(use *u, set *at, bool thorough, uint32_t *sure) {
+const cover *set_cover(use *u, set *at, bool thorough) {
     bounds most = thorough ? large : small;
     const cover *best = atomic_load_explicit(&at->cover, memory_order_acquire);
-    if (!is_known(best, most)) {
-        best = thorough ? &no_cover : &no_small_cover;
-        for (uint32_t i = 0; ascii_size(&at->allow) >= LEAST_COVER && (at->flags & SET_INSIDE) == 0 && i < at->n_scan; i++) {
-            const cover *c = state_cover(u, at->scan[i].state, most);
-            if (c == NULL) return NULL;
-            if (c->n > best->n && left_of(c, &at->scan[i]).sure >= ENOUGH) best = c;
-        }
-        atomic_store_explicit(&at->cover, best, memory_order_release);
+    if (is_known(best, most)) return best;
+    best = thorough ? &no_cover : &no_small_cover;
+    for (uint32_t i = 0; ascii_size(&at->allow) >= LEAST_COVER && (at->flags & SET_INSIDE) == 0 && i < at->n_scan; i++) {
+        const cover *c = state_cover(u, at->scan[i].state, most);
+        if (c == NULL) return NULL;
+        if (c->n > best->n && left_of(c, &at->scan[i]).sure >= ENOUGH) best = c;
     }
-    *sure = 0;
-    for (uint32_t i = 0; best->chars != NULL && i < at->n_scan; i++) {
-        const state *st = at->scan[i].state;
-        if (atomic_load_explicit(&st->cover, memory_order_acquire) != best) continue;
-        uint32_t left = left_of(best, &at->scan[i]).sure;
-        if (left > *sure) *sure = left;
-    }
+    atomic_store_explicit(&at->cover, best, memory_order_release);
     return best;
 }
 

@@ -17,9 +17,9 @@ struct cover {
     uint32_t most;        /* ... and no run of more than so many; COVER_ANY: not known */
 };
 
-/* Of the item that covers most, by runs of *sure characters.  Found once per set; thorough: in larger rules too.  NULL:
- * failed, see use. */
-const cover *set_cover(use *u, set *at, bool thorough, uint32_t *sure);
+/* Of the item that covers most, by runs as long as regions hold.  Found once per set; thorough: in larger rules too.
+ * NULL: failed, see use. */
+const cover *set_cover(use *u, set *at, bool thorough);
 /* What one of its items covers, with what its register leaves.  False: failed. */
 bool item_cover(use *u, const item *it, cover *out);
 /* Is it better walked as a whole than item by item: may a rule end anywhere in a run, or are there many?  Negative:

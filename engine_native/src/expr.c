@@ -607,6 +607,11 @@ void builder_finish(builder *b, int code) {
     for (uint32_t i = 0; i < b->texts.n; i++)
         if (!b->rules.at[b->texts.at[i].rule].productive)
             json_escape(b->w, b->texts.at[i].place, STE_ERR_SCHEMA, "nothing satisfies this schema");
+    if (!b->rules.at[b->root].productive && b->empty != NULL) {
+        char pointer[160];
+        json_pointer(b->empty, pointer, sizeof pointer);
+        escape(&b->w->out, code, 0, "nothing can match: the grammar is empty; no value satisfies the schema at %s", pointer);
+    }
     if (!b->rules.at[b->root].productive) escape(&b->w->out, code, 0, "nothing can match: the grammar is empty");
     settle(b, &r, true);
     bool all = true; /* rules match something */

@@ -156,6 +156,7 @@ typedef struct builder {
     uint32_t escapes;   /* json_text.h: of JSON strings; 0: all */
     bool looks;         /* some pattern of a grammar may look at what follows it (ahead.h) */
     uint32_t root;
+    const struct json *empty; /* the first schema that no value satisfies, for the error if that leaves nothing at all */
 } builder;
 
 void builder_init(builder *b, work *w, const ste_vocab *vocab);

@@ -1,6 +1,7 @@
 /* fsm_product.c - see fsm_product.h. */
 #include "fsm_product.h"
 
+#define MAX_PAIRS 100000 /* twice what any schema of the benchmarks needs; a pair takes some 300 bytes while it is made */
 #define GONE UINT32_MAX /* b has no state here: it rejects whatever follows */
 
 typedef struct product {
@@ -32,6 +33,8 @@ static uint32_t pair_state(product *p, uint32_t a, uint32_t b) {
     if (p->pairs.n * 2 >= p->mask) grow_pairs(p);
     uint32_t slot = pair_slot(p, a, b);
     if (p->table[slot] != 0) return p->table[slot] - 1;
+    if (p->pairs.n == MAX_PAIRS)
+        escape(&p->out->w->out, STE_ERR_LIMIT, 0, "strings or numbers that must satisfy several constraints need more than %d states", MAX_PAIRS);
     uint32_t s = p->pairs.n == 0 ? p->out->start : fsm_state(p->out);
     bool in_b = b != GONE && p->b->final.at[b];
     p->out->final.at[s] = p->a->final.at[a] && in_b != p->difference;

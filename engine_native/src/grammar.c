@@ -97,7 +97,7 @@ void ste_limits_default(ste_limits *l) {
         .depth = 256,
         .rules = 200000,
         .states = 4000000,
-        .compile_bytes = UINT64_C(1) << 30,
+        .compile_bytes = UINT64_C(1) << 29,
         .compile_seconds = 10,
         .set_items = 50000,
         .match_items = 50000000,

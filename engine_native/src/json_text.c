@@ -423,24 +423,34 @@ static fsm *make_blank(work *w, int kind) {
 static expr *blank(builder *b, int layout) {
     static const shared_rule rule = {"\1blank", make_blank, 0};
     int count = (int)layout_whitespace_count(layout), kind = count != 0 ? STE_WHITESPACE_ANY | count << 4 : layout & 15;
-    bool none = kind == STE_WHITESPACE_NONE || kind == STE_WHITESPACE_EXACT;
+    bool none = kind == STE_WHITESPACE_NONE || kind == STE_WHITESPACE_EXACT || kind == STE_WHITESPACE_INDENT;
     return none ? expr_empty(b) : expr_shared(b, &rule, kind);
 }
 
 int json_layout(const ste_options *options) {
     int layout = options->whitespace | (options->property_order == STE_ORDER_ANY ? 1 << 20 : 0);
-    for (int i = 0; i < 4 && options->whitespace == STE_WHITESPACE_EXACT; i++) layout |= (options->spaces[i] & 15) << (4 + 4 * i);
+    bool counted = options->whitespace == STE_WHITESPACE_EXACT || options->whitespace == STE_WHITESPACE_INDENT;
+    for (int i = 0; i < 4 && counted; i++) layout |= (options->spaces[i] & 15) << (4 + 4 * i);
     return layout;
 }
 
 json_spaces json_whitespace(builder *b, int layout) {
     json_spaces out = {.inside = blank(b, layout)};
     expr *sides[4], *marks[2] = {expr_text(b, ","), expr_text(b, ":")};
+    bool counted = (layout & 15) == STE_WHITESPACE_EXACT || layout_is_indented(layout);
     for (int i = 0; i < 4; i++)
-        sides[i] = (layout & 15) == STE_WHITESPACE_EXACT && layout_whitespace_count(layout) == 0
+        sides[i] = counted && layout_whitespace_count(layout) == 0
                        ? expr_bytes(b, "               ", (size_t)(layout >> (4 + 4 * i) & 15))
                        : out.inside;
     out.comma = expr_sequence(b, (expr *[]){sides[0], marks[0], sides[1]}, 3);
     out.colon = expr_sequence(b, (expr *[]){sides[2], marks[1], sides[3]}, 3);
     return out;
+}
+
+expr *json_line(builder *b, int layout, uint32_t depth) {
+    uint32_t n = (uint32_t)layout >> 4 & 15;
+    char *text = arena_alloc(&b->w->mem, 1 + (size_t)n * depth, 1);
+    text[0] = '\n';
+    memset(text + 1, ' ', (size_t)n * depth);
+    return expr_bytes(b, text, 1 + (size_t)n * depth);
 }

@@ -44,6 +44,7 @@ fsm *json_other_string_automaton(builder *b, expr *taken);
  * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY, bits 21-24 the style
  * (schema_style.h), bits 25-30 the most white space between two tokens, 0 for what bits 0-3 say. */
 int json_layout(const ste_options *options);
+static inline bool layout_is_indented(int layout) { return (layout & 15) == STE_WHITESPACE_INDENT; }
 static inline bool layout_any_order(int layout) { return (layout >> 20 & 1) != 0; }
 static inline int layout_with_any_order(int layout) { return layout | 1 << 20; }
 static inline uint32_t layout_style(int layout) { return (uint32_t)layout >> 21 & 15; }
@@ -61,5 +62,7 @@ typedef struct json_spaces {
 } json_spaces;
 
 json_spaces json_whitespace(builder *b, int layout);
+/* A line break and the indentation of so many levels. */
+expr *json_line(builder *b, int layout, uint32_t depth);
 
 #endif

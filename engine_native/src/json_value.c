@@ -517,6 +517,16 @@ static void skeleton_string(arena *mem, reader *r, json_bytes *out) {
     r->at++;
 }
 
+/* The exponent of a number that may go on: without zeros in front but for one, and without a plus before digits. */
+static void skeleton_cut_exponent(arena *mem, const uint8_t *s, size_t n, json_bytes *out) {
+    size_t at = 1;
+    bool minus = n > 1 && s[1] == '-', sign = n > 1 && (s[1] == '-' || s[1] == '+');
+    at += sign;
+    while (at + 1 < n && s[at] == '0') at++;
+    put(mem, out, minus ? "e-" : sign && at == n ? "e+" : "e", minus || (sign && at == n) ? 2 : 1);
+    put(mem, out, s + at, n - at);
+}
+
 /* A number that may go on: a fraction ends in at most one zero, and the exponent of 0 has one digit. */
 static void skeleton_cut_number(arena *mem, const uint8_t *s, size_t n, json_bytes *out) {
     size_t e = 0, end = n;
@@ -527,8 +537,13 @@ static void skeleton_cut_number(arena *mem, const uint8_t *s, size_t n, json_byt
     }
     if (e == n && fraction)
         while (end > 1 && s[end - 1] == '0' && s[end - 2] == '0') end--;
-    if (e == n || !zero) {
+    if (e == n) {
         put(mem, out, s, end);
+        return;
+    }
+    if (!zero) {
+        put(mem, out, s, e);
+        skeleton_cut_exponent(mem, s + e, n - e, out);
         return;
     }
     put(mem, out, is_digit(s[n - 1]) ? "0e0" : "0e", is_digit(s[n - 1]) ? 3 : 2);

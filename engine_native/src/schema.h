@@ -38,6 +38,7 @@ typedef enum sign {
     HOLDS,
     FAILS,
     OWN_FAILS, /* within schema_expand: some own keyword of the node does not hold */
+    REST_FAILS, /* ... all of the node holds but its "unevaluated..." */
 } sign;
 
 typedef struct literal {
@@ -64,6 +65,7 @@ typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_B
 /* What stands around and between the parts of objects and arrays. */
 typedef struct notation {
     json_spaces space;
+    expr *first; /* before the first member or item, and not in what is empty */
     expr *object, *object_end, *empty_end; /* empty_end: after `object` at once */
     expr *array, *array_end;
 } notation;
@@ -80,6 +82,7 @@ struct schema_context {
     const notation *now;  /* of the form at hand ... */
     json_spaces space;    /* ... and its spaces */
     value_form form, inner;     /* of what is being lowered, and of what is inside it */
+    uint32_t level, inner_level; /* where lines are indented: of nesting; else 0 */
     uint32_t string, character, number, integer, digits; /* rules, + 1 once made */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
@@ -100,6 +103,7 @@ struct schema_context {
     uint32_t depth; /* of nested values while judging */
     bool any_order; /* of keys */
     bool any_for_one; /* oneOf is read as anyOf */
+    bool level_noted;
     int layout;     /* of the JSON text (json_layout) */
     VEC(const json *) unions; /* what schema_any_of made */
 };
@@ -162,7 +166,8 @@ const json *schema_string(schema_context *c, const json *model, const char *text
 /* {"anyOf": [...]}; equal lists give the same node. */
 const json *schema_any_of(schema_context *c, const json *model, const json *list, uint32_t n);
 extern const json schema_never;
-/* The schema of the arrays or objects that equal this one. */
+/* The schema of the arrays or objects that equal this one; a key of its own says that the order of keys is free. */
+#define UNORDERED "\1unordered"
 const json *schema_exactly(schema_context *c, const json *value);
 /* The node with only the listed keywords, or with only the others; the list ends with NULL. */
 const json *schema_select(schema_context *c, const json *node, const char *const *keys, bool listed);
@@ -185,6 +190,8 @@ const json *schema_place(const schema_context *c, const schema_branch *branch);
 schema_branches schema_expand(schema_context *c, uint32_t kind, const literal *literals, uint32_t n, bool all);
 /* Did holds[i] come in through `node` (or is it that)? */
 bool schema_under(const schema_branch *branch, uint32_t i, const json *node);
+/* Must what holds[i] leaves unevaluated fail its "unevaluated..."? */
+bool schema_rest_fails(const schema_branch *branch, uint32_t i);
 /* Kinds that values of the schema may have; others are impossible. */
 uint32_t schema_may_be(schema_context *c, const json *node);
 
@@ -195,6 +202,8 @@ bool schema_finite(schema_context *c, const literal *literals, uint32_t n, json 
 
 bool schema_valid(schema_context *c, const json *value, const json *schema);
 bool schema_own_holds(schema_context *c, const json *value, const json *node);
+/* All own keywords hold but "unevaluated...". */
+bool schema_only_rest_fails(schema_context *c, const json *value, const json *node);
 
 /* ---- schema_string.c ---- */
 

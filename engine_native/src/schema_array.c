@@ -5,7 +5,7 @@
  *
  *   index    items so far, up to the last number that matters
  *   count    per `contains`: items that satisfied it, up to the last that matters
- *   done     per negated node: has one of the ways to fail it come true?
+ *   done     per negated node, and negated "unevaluatedItems": has one of the ways to fail it come true?
  *   seen     under uniqueItems: which of a few listed values have come
  *
  * Unique items of more values are a rule of their own kind, alone (lower_distinct).
@@ -42,6 +42,8 @@ typedef struct array_builder {
     uint32_t min, max, prefix, index_cap;
     counter counters[MAX_COUNTERS];
     uint32_t n_counters;
+    const json *rests[MAX_DONE]; /* nodes whose "unevaluatedItems" must fail */
+    uint32_t n_rests;
     bool unique;
     VEC(const json *) values; /* under uniqueItems */
     expr **spelled;
@@ -70,19 +72,23 @@ static const json *unless_contained(schema_context *c, const schema_branch *bran
     return list.n == 1 ? schema : schema_any_of(c, schema, list.at, list.n);
 }
 
+/* What the item must satisfy for "unevaluatedItems" of the node; NULL: nothing, or something evaluates it. */
+static const json *rest_schema(schema_context *c, const schema_branch *branch, const json *node, uint32_t index) {
+    const json *other = schema_get(c, node, "unevaluatedItems");
+    if (other == NULL || schema_says_nothing(other)) return NULL;
+    for (uint32_t k = 0; k < branch->n_holds; k++) {
+        const json *inner = branch->holds[k];
+        if (!schema_under(branch, k, node)) continue;
+        if (index < schema_prefix_length(c, inner)) return NULL;
+        if (inner == node ? schema_item(c, inner, UINT32_MAX) != NULL : covers_rest(c, inner)) return NULL;
+    }
+    return unless_contained(c, branch, node, other);
+}
+
 static void add_item(schema_context *c, const schema_branch *branch, uint32_t index, literal_list *out) {
     for (uint32_t i = 0; i < branch->n_holds; i++) {
-        const json *node = branch->holds[i], *other = schema_get(c, node, "unevaluatedItems");
-        literal_add(c, out, schema_item(c, node, index), HOLDS);
-        if (other == NULL || schema_says_nothing(other)) continue;
-        bool evaluated = false;
-        for (uint32_t k = 0; k < branch->n_holds && !evaluated; k++) {
-            const json *inner = branch->holds[k];
-            if (!schema_under(branch, k, node)) continue;
-            evaluated = index < schema_prefix_length(c, inner) ||
-                        (inner == node ? schema_item(c, inner, UINT32_MAX) != NULL : covers_rest(c, inner));
-        }
-        if (!evaluated) literal_add(c, out, unless_contained(c, branch, node, other), HOLDS);
+        literal_add(c, out, schema_item(c, branch->holds[i], index), HOLDS);
+        if (!schema_rest_fails(branch, i)) literal_add(c, out, rest_schema(c, branch, branch->holds[i], index), HOLDS);
     }
 }
 
@@ -113,7 +119,7 @@ static expr *lower_plain(schema_context *c, const schema_branch *branch, uint32_
         if (i > 0 && i >= min) tail = expr_optional(b, tail);
     }
     /* "[" space "]" or "[" space items space "]" */
-    expr *items = max == 0 ? expr_empty(b) : expr_pair(b, tail, c->space.inside);
+    expr *items = max == 0 ? expr_empty(b) : expr_sequence(b, (expr *[]){c->now->first, tail, c->space.inside}, 3);
     if (min == 0) items = expr_optional(b, items);
     return expr_sequence(b, (expr *[]){c->now->array, items, c->now->array_end}, 3);
 }
@@ -168,12 +174,15 @@ static expr *distinct_rest(array_builder *a, const json *at, expr *open, uint32_
         if (out.max > out.values) out.max = out.values;
         if (out.min > out.max) return expr_never(b);
     }
-    out.open = open;
+    bool empty = out.min == 0 && c->now->first->kind != EXPR_EMPTY; /* then that is another alternative too */
+    if (empty) out.min = 1;
+    out.open = begun == 0 ? expr_pair(b, open, c->now->first) : open;
     out.shut = expr_text(b, "]");
     out.close = expr_pair(b, c->space.inside, expr_text(b, "]"));
     out.separator = c->space.comma;
     out.element = conjunction_rule(c, &list);
-    return expr_distinct(b, &out);
+    expr *some = out.max == 0 ? expr_never(b) : expr_distinct(b, &out);
+    return empty ? expr_choice(b, (expr *[]){some, expr_pair(b, open, c->now->array_end)}, 2) : some;
 }
 
 #define MAX_BEGINNINGS 64 /* of arrays whose first items are listed */
@@ -192,10 +201,10 @@ static void add_beginning(beginnings *s, uint32_t index, expr *text) {
     array_builder *a = s->a;
     schema_context *c = a->c;
     builder *b = c->b;
-    expr *end = index == 0 ? expr_text(b, "]") : expr_pair(b, c->space.inside, expr_text(b, "]"));
+    expr *end = index == 0 ? c->now->array_end : expr_pair(b, c->space.inside, c->now->array_end);
     if (index >= a->min) vec_push(&b->w->mem, &s->parts, expr_pair(b, text, end));
     if (index == a->max) return;
-    expr *open = expr_pair(b, text, index == 0 ? c->space.inside : c->space.comma);
+    expr *open = index == 0 ? expr_pair(b, text, c->now->first) : expr_pair(b, text, c->space.comma);
     if (index == a->prefix) {
         literal_list rest = {0};
         add_item(c, a->branch, index, &rest);
@@ -227,13 +236,13 @@ static expr *distinct_after_prefix(array_builder *a, const json *at) {
             json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
                         "keyword \"uniqueItems\" beside items with schemas of their own is supported if these list their values");
     }
-    add_beginning(s, 0, expr_text(c->b, "["));
+    add_beginning(s, 0, c->now->array);
     return expr_choice(c->b, s->parts.at, s->parts.n);
 }
 
 static expr *lower_distinct(array_builder *a, const json *at) {
     schema_context *c = a->c;
-    if (a->n_counters != 0 || a->branch->n_fails != 0)
+    if (a->n_counters != 0 || a->branch->n_fails + a->n_rests != 0)
         json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
                     "keyword \"uniqueItems\" beside %s is supported for items of at most %d listed values",
                     a->n_counters != 0 ? "\"contains\"" : "a negation", MAX_VALUES);
@@ -242,7 +251,7 @@ static expr *lower_distinct(array_builder *a, const json *at) {
     if (a->prefix != 0) return distinct_after_prefix(a, at);
     literal_list list = {0};
     add_item(c, a->branch, 0, &list);
-    return distinct_rest(a, at, expr_pair(c->b, expr_text(c->b, "["), c->space.inside), 0, &list);
+    return distinct_rest(a, at, c->now->array, 0, &list);
 }
 
 /* ---- states ---- */
@@ -278,6 +287,8 @@ static bool complete(const array_builder *a, const array_state *s) {
     }
     for (uint32_t i = 0; i < a->branch->n_fails; i++)
         if ((done >> i & 1) == 0 && !count_fails(a->c, a->branch->fails[i], s->index)) return false;
+    for (uint32_t i = 0; i < a->n_rests; i++)
+        if ((done >> (a->branch->n_fails + i) & 1) == 0) return false;
     return true;
 }
 
@@ -312,8 +323,9 @@ static void split_by_counters(array_builder *a, versions *v) {
 }
 
 static void split_by_failures(array_builder *a, uint32_t index, versions *v) {
-    for (uint32_t i = 0; i < a->branch->n_fails; i++) {
-        const json *schema = schema_item(a->c, a->branch->fails[i], index);
+    for (uint32_t i = 0; i < a->branch->n_fails + a->n_rests; i++) {
+        const json *schema = i < a->branch->n_fails ? schema_item(a->c, a->branch->fails[i], index)
+                                                    : rest_schema(a->c, a->branch, a->rests[i - a->branch->n_fails], index);
         if (schema == NULL || schema_says_nothing(schema)) continue;
         for (uint32_t j = 0, n = v->n; j < n; j++) {
             if ((v->at[j].to.done >> i & 1) != 0) continue;
@@ -397,7 +409,12 @@ static expr *lower_states(array_builder *a) {
     uint32_t begin = fsm_state(a->f);
     graph_edge(b, a->graph, 0, a->c->now->array, begin);
     if (complete(a, &none)) graph_edge(b, a->graph, begin, a->c->now->array_end, 1);
-    add_items(a, begin, none);
+    uint32_t first = begin;
+    if (a->c->now->first->kind != EXPR_EMPTY) {
+        first = fsm_state(a->f);
+        graph_edge(b, a->graph, begin, a->c->now->first, first);
+    }
+    add_items(a, first, none);
     for (uint32_t i = 0; i < a->states.n; i++) {
         array_state s = a->states.at[i];
         uint32_t at = a->number.at[i];
@@ -421,17 +438,18 @@ expr *lower_array(schema_context *c, const schema_branch *branch) {
         const json *at = json_get(branch->holds[i], "uniqueItems");
         if (at != NULL && at->kind == JSON_TRUE && a->max > 1) unique = at;
         add_counter(a, branch->holds[i], false, 0);
+        if (!schema_rest_fails(branch, i)) continue;
+        if (a->n_rests + branch->n_fails < MAX_DONE) a->rests[a->n_rests] = branch->holds[i];
+        a->n_rests++;
     }
-    if (branch->n_fails == 0 && unique == NULL && a->n_counters == 0)
+    if (branch->n_fails + a->n_rests == 0 && unique == NULL && a->n_counters == 0)
         return lower_plain(c, branch, a->min, a->max, a->prefix);
-    if (branch->n_fails > MAX_DONE)
+    if (branch->n_fails + a->n_rests > MAX_DONE)
         json_escape(b->w, schema_place(c, branch), STE_ERR_LIMIT, "more than %d negated schemas for one array", MAX_DONE);
     for (uint32_t i = 0; i < branch->n_fails; i++) {
-        const json *at = json_get(branch->fails[i], "uniqueItems"), *other = schema_get(c, branch->fails[i], "unevaluatedItems");
+        const json *at = json_get(branch->fails[i], "uniqueItems");
         if (at != NULL && at->kind == JSON_TRUE)
             json_escape(b->w, at, STE_ERR_UNSUPPORTED, "keyword \"uniqueItems\" is not supported under a negation");
-        if (other != NULL)
-            json_escape(b->w, other, STE_ERR_UNSUPPORTED, "keyword \"unevaluatedItems\" is not supported under a negation");
         add_counter(a, branch->fails[i], true, i);
         count_matters(a, branch->fails[i], true);
     }

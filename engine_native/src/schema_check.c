@@ -33,6 +33,12 @@ static void visit(checker *k, const json *schema) {
 static void check_type(checker *k, const json *at) {
     require(k, at, at->kind == JSON_STRING || at->kind == JSON_ARRAY, "a type name or a list of them");
     const json *items = at->kind == JSON_ARRAY ? at->u.items : at;
+    if (json_is_text(at, "any")) { /* JSON Schema draft 3, 5.1; tool schemas still have it */
+        char pointer[160];
+        json_pointer(at, pointer, sizeof pointer);
+        builder_note(k->c->b, "%s: \"any\" is no type since draft 4, and is read as no restriction", pointer);
+        return;
+    }
     for (uint32_t i = 0; i < (at->kind == JSON_ARRAY ? at->n : 1); i++) {
         static const char *const type_names[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
         bool known = false;

@@ -53,11 +53,7 @@ static void add_way(object_builder *o, const json *schema, void *ctx) {
 
 /* The ways in which the own keywords of a node can fail. */
 static void add_failure(object_builder *o, const json *node, uint32_t clause) {
-    schema_context *c = o->c;
     const json *list = json_get(node, "required"), *min = json_get(node, "minProperties"), *max = json_get(node, "maxProperties");
-    const json *rest = schema_get(c, node, "unevaluatedProperties");
-    if (rest != NULL && !schema_says_nothing(rest))
-        json_escape(c->b->w, rest, STE_ERR_UNSUPPORTED, "keyword \"unevaluatedProperties\" is not supported under a negation");
     for (uint32_t k = 0; list != NULL && list->kind == JSON_ARRAY && k < list->n; k++)
         find_member(o, list->u.items[k].u.text, list->u.items[k].n)->missing |= UINT32_C(1) << clause;
     if (min != NULL) json_count(min, &o->count_clause_min[clause]);
@@ -70,6 +66,15 @@ static void add_failure(object_builder *o, const json *node, uint32_t clause) {
     for (uint32_t i = 0; i < o->regions.n; i++) {
         way_target t = {&o->regions.at[i], clause};
         node_schemas(o, node, t.m, add_way, &t);
+    }
+}
+
+/* The value of some key that nothing under the node evaluates is not of its "unevaluatedProperties". */
+static void add_rest_failure(object_builder *o, const json *node, uint32_t clause) {
+    const json *rest = schema_get(o->c, node, "unevaluatedProperties");
+    for (uint32_t i = 0; i < o->members.n + o->regions.n; i++) {
+        way_target t = {i < o->members.n ? &o->members.at[i] : &o->regions.at[i - o->members.n], clause};
+        if (!key_is_evaluated(o, node, t.m)) add_way(o, rest, &t);
     }
 }
 
@@ -205,6 +210,8 @@ static void simplify_clauses(object_builder *o) {
 void find_clauses(object_builder *o) {
     const schema_branch *b = o->branch;
     for (uint32_t i = 0; i < b->n_fails; i++) add_failure(o, b->fails[i], new_clause(o));
+    for (uint32_t i = 0; i < b->n_holds; i++)
+        if (schema_rest_fails(b, i)) add_rest_failure(o, b->holds[i], new_clause(o));
     for (uint32_t i = 0; i < b->n_holds; i++) {
         add_dependencies(o, json_get(b->holds[i], "dependencies"));
         add_dependencies(o, schema_get(o->c, b->holds[i], "dependentRequired"));

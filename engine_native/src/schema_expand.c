@@ -24,6 +24,12 @@ typedef struct alternative {
     uint32_t n;
 } alternative;
 
+/* Values that an alternative lists. */
+typedef struct alternative_values {
+    const json *at;
+    uint32_t n;
+} alternative_values;
+
 typedef struct choice {
     alternative *at;
     uint32_t n;
@@ -105,29 +111,76 @@ static void add_any(schema_context *c, uint32_t kind, const json *list, bool tra
 
 enum { LISTS = 1, SHARES = 2 };
 
-/* Which members list their strings, and which of these share one with another.  (Long lists of constants
- * are common; comparing each with each would take too long.) */
-static uint8_t *compare_strings(schema_context *c, const json *list) {
+/* The values that a node lists. */
+static void find_listing(schema_context *c, const json *node, alternative_values *out) {
+    if (node->kind != JSON_OBJECT || schema_overridden(c, node)) return;
+    const json *one = schema_get(c, node, "const"), *many = json_get(node, "enum");
+    *out = (alternative_values){one != NULL ? one : many != NULL ? many->u.items : NULL, one != NULL ? 1 : many != NULL ? many->n : 0};
+}
+
+/* The node, or what it refers to, if it says nothing else. */
+static const json *followed(schema_context *c, const json *node) {
+    for (uint32_t i = 0; i < 4 && node->kind == JSON_OBJECT; i++) {
+        const json *ref = json_get(node, "$ref");
+        if (ref == NULL || ref->kind != JSON_STRING || (node->n > 1 && !schema_overridden(c, node))) break;
+        node = schema_target(c, ref);
+    }
+    return node;
+}
+
+static bool is_required_key(const json *node, const json *key) {
+    const json *required = json_get(node, "required");
+    for (uint32_t i = 0; required != NULL && required->kind == JSON_ARRAY && i < required->n; i++)
+        if (json_equal(&required->u.items[i], key)) return true;
+    return false;
+}
+
+/* The strings that objects of the node list for a key that they must have. */
+static void find_key_listing(schema_context *c, const json *node, const json *key, alternative_values *out) {
+    node = followed(c, node);
+    const json *properties = node->kind == JSON_OBJECT && !schema_overridden(c, node) ? json_get(node, "properties") : NULL;
+    const json *own = properties == NULL ? NULL : json_member(properties, key->u.text, key->n);
+    if (own == NULL || !is_required_key(node, key)) return;
+    find_listing(c, own, out);
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->at[i].kind != JSON_STRING) *out = (alternative_values){0};
+}
+
+/* A key for which the first member lists strings. */
+static const json *telling_key(schema_context *c, const json *list) {
+    const json *node = list->n == 0 ? NULL : followed(c, &list->u.items[0]);
+    const json *required = node == NULL || node->kind != JSON_OBJECT ? NULL : json_get(node, "required");
+    for (uint32_t i = 0; required != NULL && required->kind == JSON_ARRAY && i < required->n; i++) {
+        alternative_values found = {0};
+        find_key_listing(c, node, &required->u.items[i], &found);
+        if (found.n != 0) return &required->u.items[i];
+    }
+    return NULL;
+}
+
+/* Which members list their strings - or objects those of one key - and which of these share one with another.  (Long
+ * lists of constants, or of objects told apart by one key, are common; comparing each with each would take too long.) */
+static uint8_t *compare_listings(schema_context *c, uint32_t kind, const json *list) {
     arena *mem = &c->b->w->mem;
     uint8_t *marks = arena_alloc(mem, list->n, 1);
+    const json *key = kind == TYPE_OBJECT ? telling_key(c, list) : NULL;
+    if (kind != TYPE_STRING && key == NULL) return marks;
+    alternative_values *values = arena_alloc(mem, list->n, sizeof *values);
     uint32_t total = 0, size = 64;
     for (uint32_t i = 0; i < list->n; i++) {
-        const json *node = &list->u.items[i], *one = NULL, *many = NULL;
-        if (node->kind == JSON_OBJECT && !schema_overridden(c, node)) {
-            one = schema_get(c, node, "const");
-            many = json_get(node, "enum");
-        }
-        if (one != NULL || many != NULL) marks[i] = LISTS;
-        total += one != NULL ? 1 : many != NULL ? many->n : 0;
+        if (key == NULL)
+            find_listing(c, &list->u.items[i], &values[i]);
+        else
+            find_key_listing(c, &list->u.items[i], key, &values[i]);
+        if (values[i].n != 0) marks[i] = LISTS;
+        total += values[i].n;
     }
     while (size < total * 2) size *= 2;
     const json **table = arena_alloc(mem, size, sizeof *table);
     uint32_t *owner = arena_alloc(mem, size, sizeof *owner);
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (marks[i] == 0) continue;
-        const json *one = schema_get(c, &list->u.items[i], "const"), *many = json_get(&list->u.items[i], "enum");
-        for (uint32_t k = 0; k < (one != NULL ? 1 : many->n); k++) {
-            const json *v = one != NULL ? one : &many->u.items[k];
+    for (uint32_t i = 0; i < list->n; i++)
+        for (uint32_t k = 0; k < values[i].n; k++) {
+            const json *v = &values[i].at[k];
             if (v->kind != JSON_STRING) continue;
             uint32_t slot = (uint32_t)hash_bytes(v->u.text, v->n, 3) & (size - 1);
             while (table[slot] != NULL && !json_equal(table[slot], v)) slot = (slot + 1) & (size - 1);
@@ -135,13 +188,12 @@ static uint8_t *compare_strings(schema_context *c, const json *list) {
             table[slot] = v;
             owner[slot] = i;
         }
-    }
     return marks;
 }
 
 static void add_one(schema_context *c, uint32_t kind, const json *list, alternative_list *out) {
     literal_list one = {0};
-    const uint8_t *marks = kind == TYPE_STRING ? compare_strings(c, list) : arena_alloc(&c->b->w->mem, list->n, 1);
+    const uint8_t *marks = compare_listings(c, kind, list);
     for (uint32_t i = 0; i < list->n; i++) {
         if (!possible(c, kind, &list->u.items[i])) continue;
         one.n = 0;
@@ -264,6 +316,10 @@ static void add_own_failure(schema_context *c, uint32_t kind, const json *node, 
     if (schema_own_matters(c, node, kind)) add_alternative(c, out, &(literal){node, OWN_FAILS}, 1);
 }
 
+static const char *unevaluated_key(uint32_t kind) {
+    return kind == TYPE_OBJECT ? "unevaluatedProperties" : kind == TYPE_ARRAY ? "unevaluatedItems" : NULL;
+}
+
 /* What makes the node fail for this kind: one choice. */
 static void negative_choice(schema_context *c, uint32_t kind, const json *node, choice_list *out) {
     alternative_list list = {0};
@@ -275,6 +331,8 @@ static void negative_choice(schema_context *c, uint32_t kind, const json *node, 
             add_alternative(c, &list, &(literal){schema_target(c, at), FAILS}, 1);
     if (!schema_overridden(c, node)) {
         add_own_failure(c, kind, node, &list);
+        at = unevaluated_key(kind) == NULL ? NULL : schema_get(c, node, unevaluated_key(kind));
+        if (at != NULL && !schema_says_nothing(at)) add_alternative(c, &list, &(literal){node, REST_FAILS}, 1);
         if ((at = json_get(node, "allOf")) != NULL)
             for (uint32_t i = 0; i < at->n; i++) add_alternative(c, &list, &(literal){&at->u.items[i], FAILS}, 1);
         if ((at = json_get(node, "anyOf")) != NULL) {
@@ -398,15 +456,17 @@ static void emit(expansion *e, const partial *p) {
 
 bool schema_under(const schema_branch *branch, uint32_t i, const json *node) {
     for (const pending *p = branch->from[i]; p != NULL; p = p->because) {
-        if (p->sign != HOLDS) return false; /* what is under "not" marks nothing as evaluated */
+        if (p->sign != HOLDS && p->sign != REST_FAILS) return false; /* what is under "not" marks nothing as evaluated */
         if (p->node == node) return true;
     }
     return false;
 }
 
+bool schema_rest_fails(const schema_branch *branch, uint32_t i) { return branch->from[i]->sign == REST_FAILS; }
+
 static bool tracks(const expansion *e, const pending *p) {
-    const char *key = e->kind == TYPE_OBJECT ? "unevaluatedProperties" : "unevaluatedItems";
-    if (e->kind != TYPE_OBJECT && e->kind != TYPE_ARRAY) return false;
+    const char *key = unevaluated_key(e->kind);
+    if (key == NULL) return false;
     for (; p != NULL; p = p->because)
         if (p->node->kind == JSON_OBJECT && schema_get(e->c, p->node, key) != NULL) return true;
     return false;
@@ -477,7 +537,8 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
     bool ready = false;
     for (uint32_t i = 0; i < a->n; i++) {
         const json *node = a->at[i].node;
-        if (a->at[i].sign == HOLDS && !possible(c, e->kind, node)) return true;
+        bool holds = a->at[i].sign == HOLDS || a->at[i].sign == REST_FAILS;
+        if (holds && !possible(c, e->kind, node)) return true;
         if (a->at[i].sign == FAILS && contains(p->holds, node)) return true;
         if ((e->kind & (TYPE_NULL | TYPE_FALSE | TYPE_TRUE)) != 0) continue;
         if (!ready)
@@ -485,7 +546,7 @@ static bool refuted(expansion *e, const partial *p, const alternative *a) {
                 if (k->own) held.at[held.n++] = k->node;
         ready = true;
         outline other = {.n = 0};
-        if (a->at[i].sign == HOLDS) {
+        if (holds) {
             outline_add(c, node, &other);
             if (held.n != 0 && outlines_apart(c, e->kind, &held, &other, OUTLINE_DEPTH)) return true;
         } else if (e->kind == TYPE_OBJECT && outline_implies(c, &held, node, OUTLINE_DEPTH)) {
@@ -540,7 +601,7 @@ static void expand(expansion *e, partial p, uint32_t depth) {
                 continue;
             }
             self_reference(c, at);
-            if (!(at->sign == HOLDS ? take_positive(e, &p, at) : take_negative(e, &p, at))) return;
+            if (!(at->sign == FAILS ? take_negative(e, &p, at) : take_positive(e, &p, at))) return;
         }
         if (p.choices == NULL) break;
         if (!settle_choices(e, &p, &moved)) return;

@@ -125,13 +125,71 @@ static bool object_holds(schema_context *c, const json *v, const json *node) {
            dependents_hold(c, v, schema_get(c, node, "dependentSchemas"));
 }
 
-static void refuse_unevaluated(schema_context *c, const json *node, const char *key) {
-    const json *at = schema_get(c, node, key);
-    if (at != NULL && !schema_says_nothing(at))
-        json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "keyword \"%s\" beside listed arrays or objects is not supported", key);
+/* ---- unevaluated... ---- */
+
+static bool evaluates(schema_context *c, const json *v, const json *part, const json *node, bool own_rest);
+
+static bool any_evaluates(schema_context *c, const json *v, const json *part, const json *list) {
+    for (uint32_t i = 0; list != NULL && i < list->n; i++)
+        if (evaluates(c, v, part, &list->u.items[i], true)) return true;
+    return false;
 }
 
-bool schema_own_holds(schema_context *c, const json *v, const json *node) {
+static bool dependent_evaluates(schema_context *c, const json *v, const json *part, const json *map) {
+    for (uint32_t i = 0; map != NULL && i < map->n; i++) {
+        const json *one = &map->u.items[i];
+        if (json_member(v, one->key, one->key_n) != NULL && evaluates(c, v, part, one, true)) return true;
+    }
+    return false;
+}
+
+static bool item_evaluated(schema_context *c, const json *v, const json *item, const json *node) {
+    const json *contains = schema_get(c, node, "contains");
+    if (schema_item(c, node, (uint32_t)(item - v->u.items)) != NULL) return true;
+    return contains != NULL && schema_draft(c, node) == DRAFT_2020 && schema_valid(c, item, contains);
+}
+
+static bool member_evaluated(schema_context *c, const json *member, const json *node) {
+    const json *properties = json_get(node, "properties"), *patterns = json_get(node, "patternProperties");
+    if (json_get(node, "additionalProperties") != NULL) return true;
+    if (properties != NULL && json_member(properties, member->key, member->key_n) != NULL) return true;
+    for (uint32_t i = 0; patterns != NULL && i < patterns->n; i++)
+        if (schema_accepts(schema_pattern(c, &patterns->u.items[i]), member->key, member->key_n)) return true;
+    return false;
+}
+
+/* Does the node, if v is valid by it, evaluate this member or item of v?  own_rest: by its own "unevaluated..." too. */
+static bool evaluates(schema_context *c, const json *v, const json *part, const json *node, bool own_rest) {
+    static const char *const references[] = {"$ref", "$dynamicRef", "$recursiveRef"};
+    const json *at;
+    if (node->kind != JSON_OBJECT || (own_rest && !schema_valid(c, v, node))) return false;
+    if (own_rest && schema_get(c, node, v->kind == JSON_OBJECT ? "unevaluatedProperties" : "unevaluatedItems") != NULL) return true;
+    if (v->kind == JSON_OBJECT ? member_evaluated(c, part, node) : item_evaluated(c, v, part, node)) return true;
+    for (int i = 0; i < 3; i++)
+        if ((at = schema_get(c, node, references[i])) != NULL && at->kind == JSON_STRING &&
+            evaluates(c, v, part, schema_target(c, at), true))
+            return true;
+    if (any_evaluates(c, v, part, json_get(node, "allOf")) || any_evaluates(c, v, part, json_get(node, "anyOf")) ||
+        any_evaluates(c, v, part, json_get(node, "oneOf")))
+        return true;
+    if ((at = schema_get(c, node, "if")) != NULL) {
+        const json *then = json_get(node, schema_valid(c, v, at) ? "then" : "else");
+        if (evaluates(c, v, part, at, true) || (then != NULL && evaluates(c, v, part, then, true))) return true;
+    }
+    return v->kind == JSON_OBJECT && dependent_evaluates(c, v, part, schema_get(c, node, "dependentSchemas"));
+}
+
+static bool rest_holds(schema_context *c, const json *v, const json *node, const char *key) {
+    const json *rest = schema_get(c, node, key);
+    for (uint32_t i = 0; rest != NULL && !schema_says_nothing(rest) && i < v->n; i++) {
+        const json *part = &v->u.items[i];
+        if (v->kind == JSON_OBJECT && json_member(v, part->key, part->key_n) != part) continue;
+        if (!schema_valid(c, part, rest) && !evaluates(c, v, part, node, false)) return false;
+    }
+    return true;
+}
+
+static bool own_holds(schema_context *c, const json *v, const json *node) {
     uint32_t type = schema_value_type(v);
     if ((schema_types(node) & type) == 0) return false;
     const json *list = json_get(node, "enum"), *one = schema_get(c, node, "const");
@@ -146,14 +204,25 @@ bool schema_own_holds(schema_context *c, const json *v, const json *node) {
     case JSON_STRING:
         return string_holds(c, v, node);
     case JSON_ARRAY:
-        refuse_unevaluated(c, node, "unevaluatedItems");
         return array_holds(c, v, node);
     case JSON_OBJECT:
-        refuse_unevaluated(c, node, "unevaluatedProperties");
         return object_holds(c, v, node);
     default:
         return true;
     }
+}
+
+static bool unevaluated_hold(schema_context *c, const json *v, const json *node) {
+    if (v->kind == JSON_ARRAY) return rest_holds(c, v, node, "unevaluatedItems");
+    return v->kind != JSON_OBJECT || rest_holds(c, v, node, "unevaluatedProperties");
+}
+
+bool schema_own_holds(schema_context *c, const json *v, const json *node) {
+    return own_holds(c, v, node) && unevaluated_hold(c, v, node);
+}
+
+bool schema_only_rest_fails(schema_context *c, const json *v, const json *node) {
+    return own_holds(c, v, node) && !unevaluated_hold(c, v, node);
 }
 
 static uint32_t how_many(schema_context *c, const json *v, const json *list) {

@@ -157,7 +157,8 @@ static uint32_t type_bits(const json *name) {
                  {"number", TYPE_NUMBER},
                  {"string", TYPE_STRING},
                  {"array", TYPE_ARRAY},
-                 {"object", TYPE_OBJECT}};
+                 {"object", TYPE_OBJECT},
+                 {"any", TYPE_ANY}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (json_is_text(name, types[i].name)) return types[i].bits;
     return 0;
@@ -315,7 +316,7 @@ const json *schema_any_of(schema_context *c, const json *model, const json *list
 /* An array: its items, no more and no fewer.  An object: its keys, all of them, and no others. */
 const json *schema_exactly(schema_context *c, const json *value) {
     bool object = value->kind == JSON_OBJECT, items_array = schema_draft(c, value) < DRAFT_2020;
-    json *node = made(c, value, JSON_OBJECT, 3), *parts = made(c, value, value->kind, value->n);
+    json *node = made(c, value, JSON_OBJECT, 3u + object), *parts = made(c, value, value->kind, value->n);
     json *no = made(c, value, JSON_FALSE, 0), *keys = made(c, value, JSON_ARRAY, value->n);
     for (uint32_t i = 0; i < value->n; i++) {
         const json *member = &value->u.items[i];
@@ -326,6 +327,7 @@ const json *schema_exactly(schema_context *c, const json *value) {
         set_member(node, 0, "properties", 10, parts);
         set_member(node, 1, "required", 8, keys);
         set_member(node, 2, "additionalProperties", 20, no);
+        set_member(node, 3, UNORDERED, sizeof UNORDERED - 1, no);
         return node;
     }
     char *digits = arena_alloc(&c->b->w->mem, 12, 1);

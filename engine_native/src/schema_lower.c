@@ -13,6 +13,7 @@ struct conjunction_entry {
     uint32_t n;
     uint64_t hash;
     value_form form;
+    uint32_t level;
     uint32_t rule;
     conjunction_entry *chain;
 };
@@ -63,18 +64,18 @@ expr *conjunction_rule(schema_context *c, const literal_list *list) {
     arena *mem = &c->b->w->mem;
     if (contradicts(list)) return expr_never(c->b);
     size_t size = list->n * sizeof *list->at;
-    uint64_t hash = hash_mix(list->n == 0 ? 1 : hash_bytes(list->at, size, 2), c->inner);
+    uint64_t hash = hash_mix(list->n == 0 ? 1 : hash_bytes(list->at, size, 2), (uint64_t)c->inner_level << 8 | c->inner);
     if (c->n_entries >= c->table_size) grow(c);
     conjunction_entry **slot = &c->table[hash & (c->table_size - 1)];
     for (conjunction_entry *e = *slot; e != NULL; e = e->chain)
-        if (e->hash == hash && e->form == c->inner && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
+        if (e->hash == hash && e->form == c->inner && e->level == c->inner_level && e->n == list->n && (list->n == 0 || memcmp(e->at, list->at, size) == 0))
             return expr_rule(c->b, e->rule);
     /* Any JSON at all: all grammars with this layout have the same rule for it. */
     static const char any[] = {SHARED, 'a', 'n', 'y'};
-    bool shared = list->n == 0 && c->inner == FORM_JSON && c->excludes == NULL;
+    bool shared = list->n == 0 && !layout_is_indented(c->layout) && c->inner == FORM_JSON && c->excludes == NULL;
     expr *known = shared ? expr_named(c->b, any, sizeof any, layout_without_style(c->layout)) : NULL;
     conjunction_entry *e = arena_alloc(mem, 1, sizeof *e);
-    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, c->inner, known != NULL ? known->u.id : rule_new(c->b), *slot};
+    *e = (conjunction_entry){arena_copy(mem, list->at, size), list->n, hash, c->inner, c->inner_level, known != NULL ? known->u.id : rule_new(c->b), *slot};
     *slot = e;
     c->n_entries++;
     if (known != NULL) return known;
@@ -104,6 +105,7 @@ static expr *fixed_container(schema_context *c, const json *v) {
     bool object = v->kind == JSON_OBJECT;
     VEC(expr *) parts = {0};
     vec_push(&b->w->mem, &parts, object ? c->now->object : c->now->array);
+    if (v->n > 0) vec_push(&b->w->mem, &parts, c->now->first);
     for (uint32_t i = 0; i < v->n; i++) {
         const json *member = &v->u.items[i];
         if (i > 0) vec_push(&b->w->mem, &parts, c->space.comma);
@@ -138,27 +140,10 @@ static expr *fixed_inside(schema_context *c, const json *v) {
     return out;
 }
 
-/* The value in canonical spelling; an integer also as written in the schema and with ".0". */
-expr *schema_fixed(schema_context *c, const json *v) {
+/* A listed number: as written in the schema, in plain digits, and, if it is whole and that is the same, with ".0". */
+static expr *fixed_number(schema_context *c, const json *v, bool fraction) {
     builder *b = c->b;
     decimal d;
-    switch (v->kind) {
-    case JSON_NULL:
-        return style_word(c, TYPE_NULL);
-    case JSON_FALSE:
-        return style_word(c, TYPE_FALSE);
-    case JSON_TRUE:
-        return style_word(c, TYPE_TRUE);
-    case JSON_STRING:
-        if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
-        return excluded_in(c, v->u.text, v->n) ? expr_never(b) : json_fixed_string(b, v->u.text, v->n);
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
-    case JSON_NUMBER:
-    case JSON_RAW: /* schemas are read whole */
-        break;
-    }
     expr *written = expr_bytes(b, v->u.text, v->n);
     if (!decimal_parse(v->u.text, v->n, &d) || d.integer_n > 40 || d.fraction_n > 40) return written;
     char text[96];
@@ -174,8 +159,34 @@ expr *schema_fixed(schema_context *c, const json *v) {
         return expr_choice(b, (expr *[]){written, expr_bytes(b, text, n)}, 2);
     }
     expr *plain = expr_bytes(b, text, n);
+    if (!fraction) return plain;
     memcpy(text + n, ".0", 2);
     return expr_choice(b, (expr *[]){written, plain, expr_bytes(b, text, n + 2)}, 3);
+}
+
+static expr *any_order_of(schema_context *c, const json *v);
+
+/* The value in canonical spelling.  In draft 4 what has a fraction part is no integer, even if that is 0. */
+expr *schema_fixed(schema_context *c, const json *v) {
+    switch (v->kind) {
+    case JSON_NULL:
+        return style_word(c, TYPE_NULL);
+    case JSON_FALSE:
+        return style_word(c, TYPE_FALSE);
+    case JSON_TRUE:
+        return style_word(c, TYPE_TRUE);
+    case JSON_STRING:
+        if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
+        return excluded_in(c, v->u.text, v->n) ? expr_never(c->b) : json_fixed_string(c->b, v->u.text, v->n);
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        if (layout_is_indented(c->layout) && v->n > 0) return any_order_of(c, v);
+        return c->form == FORM_LIST || form_is_raw(c->form) ? fixed_inside(c, v) : fixed_container(c, v);
+    case JSON_NUMBER:
+    case JSON_RAW: /* schemas are read whole */
+        break;
+    }
+    return fixed_number(c, v, schema_draft(c, v) != DRAFT_4);
 }
 
 static const json object_type_key = {.kind = JSON_STRING, .n = 6, .key = "type", .key_n = 4, .u.text = "object"};
@@ -191,15 +202,40 @@ static expr *any_order_of(schema_context *c, const json *v) {
     return conjunction_rule(c, &list);
 }
 
+#define MOST_UNORDERED 64 /* listed arrays and objects whose keys come in any order though declared ones do not */
+
+/* Is there an object of several keys in it?  (Values are no deeper than the limit of the reader.) */
+static bool has_keys_to_order(const json *v) {
+    bool found = v->kind == JSON_OBJECT && v->n > 1;
+    for (uint32_t i = 0; v->kind >= JSON_ARRAY && i < v->n && !found; i++) found = has_keys_to_order(&v->u.items[i]);
+    return found;
+}
+
+static expr *lower_listed(schema_context *c, const json *v, bool unordered, bool fraction) {
+    bool indented = layout_is_indented(c->layout) && v->kind >= JSON_ARRAY && v->n > 0;
+    if ((unordered && has_keys_to_order(v)) || indented) {
+        uint32_t inner = c->inner_level;
+        c->inner_level = c->level; /* it is the value itself */
+        expr *out = any_order_of(c, v);
+        c->inner_level = inner;
+        return out;
+    }
+    return v->kind == JSON_NUMBER ? fixed_number(c, v, fraction) : schema_fixed(c, v);
+}
+
 /* The listed values that are of the kind and satisfy all else. */
 static expr *lower_fixed(schema_context *c, uint32_t kind, const schema_branch *branch, const json *values, uint32_t n) {
     VEC(expr *) parts = {0};
+    bool unordered = (c->any_order || n <= MOST_UNORDERED) && c->form == FORM_JSON, fraction = true;
+    for (uint32_t k = 0; k < branch->n_holds; k++)
+        if ((schema_types(branch->holds[k]) & TYPE_FRACTION) == 0 && schema_draft(c, branch->holds[k]) == DRAFT_4) fraction = false;
     for (uint32_t i = 0; i < n; i++) {
         bool fits = (schema_value_type(&values[i]) & kind) != 0;
-        for (uint32_t k = 0; k < branch->n_holds && fits; k++) fits = schema_own_holds(c, &values[i], branch->holds[k]);
+        for (uint32_t k = 0; k < branch->n_holds && fits; k++)
+            fits = (schema_rest_fails(branch, k) ? schema_only_rest_fails : schema_own_holds)(c, &values[i], branch->holds[k]);
         for (uint32_t k = 0; k < branch->n_fails && fits; k++) fits = !schema_own_holds(c, &values[i], branch->fails[k]);
         if (!fits) continue;
-        vec_push(&c->b->w->mem, &parts, c->any_order && values[i].kind >= JSON_ARRAY && c->form == FORM_JSON ? any_order_of(c, &values[i]) : schema_fixed(c, &values[i]));
+        vec_push(&c->b->w->mem, &parts, lower_listed(c, &values[i], unordered, fraction));
     }
     return expr_choice(c->b, parts.at, parts.n);
 }
@@ -259,7 +295,7 @@ static bool names_type(const schema_context *c, const literal *literals, uint32_
     for (uint32_t i = 0; i < n; i++) {
         const json *type = json_get(literals[i].node, "type");
         if (literals[i].sign != HOLDS) continue;
-        if (type != NULL && type->kind == JSON_STRING) return true;
+        if (type != NULL && type->kind == JSON_STRING && schema_types(literals[i].node) != TYPE_ANY) return true;
         if (schema_get(c, literals[i].node, "const") != NULL || json_get(literals[i].node, "enum") != NULL) return true;
     }
     return false;
@@ -280,6 +316,8 @@ static void add_integers(schema_context *c, const literal *literals, uint32_t n,
     }
 }
 
+#define MOST_LEVELS 40 /* of indented values: each has rules of its own */
+
 static expr *lower_conjunction(schema_context *c, const literal *literals, uint32_t n) {
     static const uint32_t kinds[] = {TYPE_OBJECT, TYPE_ARRAY, TYPE_STRING, TYPE_NUMBER, TYPE_TRUE, TYPE_FALSE, TYPE_NULL};
     VEC(expr *) parts = {0};
@@ -287,6 +325,11 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
     for (uint32_t i = 0; i < n; i++)
         if (literals[i].sign == HOLDS) bits &= schema_may_be(c, literals[i].node);
     if (c->form == FORM_LIST) bits &= TYPE_OBJECT;
+    if (c->level >= MOST_LEVELS && (bits & (TYPE_ARRAY | TYPE_OBJECT)) != 0) {
+        if (!c->level_noted) builder_note(c->b, "indented values are nested at most %d levels deep", MOST_LEVELS);
+        c->level_noted = true;
+        bits &= ~(uint32_t)(TYPE_ARRAY | TYPE_OBJECT);
+    }
     if (form_is_raw(c->form) && bits == TYPE_ANY && n != 0) style_check_any(c, literals[0].node);
     /* Without labels, any text is a string: nothing else can be told from it. */
     bool told = c->style->item != NULL || style_has_labels(c);
@@ -334,11 +377,15 @@ expr *schema_lower(schema_context *c, const json *schema) {
     literal_list list = {0};
     literal_add(c, &list, schema, HOLDS);
     c->inner = style_root(c, schema);
+    c->inner_level = 0;
     expr *root = conjunction_rule(c, &list);
     for (uint32_t i = 0; i < c->waiting.n; i++) {
         conjunction_entry *e = c->waiting.at[i];
+        style_level(c, e->level);
         style_form(c, e->form);
-        rule_set(c->b, e->rule, lower_conjunction(c, e->at, e->n));
+        expr *body = lower_conjunction(c, e->at, e->n);
+        if (body->kind == EXPR_NEVER && c->b->empty == NULL && e->n > 0 && e->at[0].node->parent != NULL) c->b->empty = e->at[0].node;
+        rule_set(c->b, e->rule, body);
     }
     if (root->kind == EXPR_NEVER) return expr_rule(c->b, rule_of(c->b, root));
     return root;

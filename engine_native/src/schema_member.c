@@ -6,6 +6,7 @@
 
 #define MAX_REGIONS 256
 #define MAX_PATTERNS 64
+#define MAX_REGION_STATES 50000 /* of the keys of all regions together */
 
 /* ---- known keys ---- */
 
@@ -30,13 +31,13 @@ static void add_names(object_builder *o, const json *list, bool required) {
     }
 }
 
-static void add_keys(object_builder *o, const json *map, bool declared, uint32_t chain) {
+static void add_keys(object_builder *o, const json *map, bool declared, bool negated, uint32_t chain) {
     for (uint32_t k = 0; map != NULL && k < map->n; k++) {
         member *m = add_member(o, map->u.items[k].key, map->u.items[k].key_n);
-        if (declared && !m->declared) {
-            m->declared = true;
-            m->chain = chain;
-        }
+        if (m->declared || m->negated) continue;
+        m->declared = declared;
+        m->negated = negated;
+        m->chain = chain;
     }
 }
 
@@ -56,14 +57,15 @@ static void add_dependent_names(object_builder *o, const json *map) {
 void find_members(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
-    for (uint32_t i = 0; i < b->n_holds; i++) add_keys(o, json_get(b->holds[i], "properties"), true, i);
+    for (uint32_t i = 0; i < b->n_holds; i++)
+        add_keys(o, json_get(b->holds[i], "properties"), json_get(b->holds[i], UNORDERED) == NULL, false, i);
     for (uint32_t i = 0; i < b->n_holds; i++) add_names(o, json_get(b->holds[i], "required"), true);
     for (uint32_t i = 0; i < b->n_holds; i++) {
         add_dependent_names(o, json_get(b->holds[i], "dependencies"));
         add_dependent_names(o, schema_get(c, b->holds[i], "dependentRequired"));
     }
     for (uint32_t i = 0; i < b->n_fails; i++) {
-        add_keys(o, json_get(b->fails[i], "properties"), false, 0);
+        add_keys(o, json_get(b->fails[i], "properties"), false, json_get(b->fails[i], UNORDERED) == NULL, b->n_holds + i);
         add_names(o, json_get(b->fails[i], "required"), false);
     }
 }
@@ -115,7 +117,7 @@ static void ignore_schema(object_builder *o, const json *schema, void *ctx) {
     (void)ctx;
 }
 
-static bool evaluated(object_builder *o, const json *node, const member *m) {
+bool key_is_evaluated(object_builder *o, const json *node, const member *m) {
     const schema_branch *b = o->branch;
     for (uint32_t k = 0; k < b->n_holds; k++) {
         const json *inner = b->holds[k];
@@ -133,7 +135,7 @@ void find_literals(object_builder *o, member *m) {
         const json *rest = schema_get(o->c, b->holds[i], "unevaluatedProperties");
         node_schemas(o, b->holds[i], m, add_holding, &m->literals);
         if (!name_fits(o, b->holds[i], m)) literal_add(o->c, &m->literals, &schema_never, HOLDS);
-        if (rest != NULL && !schema_says_nothing(rest) && !evaluated(o, b->holds[i], m))
+        if (rest != NULL && !schema_says_nothing(rest) && !schema_rest_fails(b, i) && !key_is_evaluated(o, b->holds[i], m))
             literal_add(o->c, &m->literals, rest, HOLDS);
     }
 }
@@ -145,6 +147,14 @@ bool literals_are_never(const literal_list *list) {
 }
 
 /* ---- regions ---- */
+
+static void check_regions(const object_builder *o) {
+    uint32_t states = 0;
+    for (uint32_t i = 0; i < o->regions.n; i++) states += fsm_size(o->regions.at[i].keys);
+    if (o->regions.n > MAX_REGIONS || states > MAX_REGION_STATES)
+        json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the patterns for keys overlap in more than %d ways, or need more than %d states",
+                    MAX_REGIONS, MAX_REGION_STATES);
+}
 
 static void split_regions(object_builder *o, uint32_t pattern) {
     schema_context *c = o->c;
@@ -159,8 +169,7 @@ static void split_regions(object_builder *o, uint32_t pattern) {
             o->regions.at[i] = inside;
         else
             vec_push(&c->b->w->mem, &o->regions, inside);
-        if (o->regions.n > MAX_REGIONS)
-            json_escape(c->b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "the patterns for keys overlap in more than %d ways", MAX_REGIONS);
+        check_regions(o);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "decimal.h"
 #include "fsm_product.h"
 #include "schema.h"
+#include "scientific.h"
 
 typedef struct bounds {
     number_bound low, high;
@@ -255,6 +256,52 @@ static fsm *near_numbers(schema_context *c, const schema_branch *branch, const b
     return f;
 }
 
+#define MAX_REMAINDERS 10000
+
+/* Automata for several steps multiply: their states tell the remainders by the least common multiple, and of its factors
+ * only 2 and 5 are cheap. */
+static void check_remainders(schema_context *c, const schema_branch *branch, const grid *g) {
+    grid all = *g;
+    const json *at = NULL;
+    for (uint32_t i = 0; i < branch->n_fails; i++) {
+        const json *of = json_get(branch->fails[i], "multipleOf");
+        decimal d;
+        if (of == NULL || !decimal_parse(of->u.text, of->n, &d)) continue;
+        at = of;
+        for (; all.scale < d.fraction_n && all.step <= INT64_MAX / 10; all.scale++) all.step *= 10;
+        bool fits = all.scale >= d.fraction_n && refine(&all, &d);
+        int64_t left = all.step;
+        while (fits && left % 2 == 0) left /= 2;
+        while (fits && left % 5 == 0) left /= 5;
+        if (fits && left <= MAX_REMAINDERS) continue;
+        json_escape(c->b->w, at, STE_ERR_LIMIT, "multipleOf: the multiples of %.60s beside those of other numbers need too many states", at->u.text);
+    }
+}
+
+/* The least exponent with which d, one digit, is on the grid; beyond the largest one if there is none. */
+static int32_t least_exponent(const grid *g, int64_t d) {
+    int64_t r = d % g->step;
+    int32_t e = -(int32_t)g->scale;
+    for (; r != 0 && e <= LARGEST_POWER; e++) r = r * 10 % g->step;
+    return e < 0 ? 0 : e;
+}
+
+/* One digit and an exponent: how large multiples are written. */
+static fsm *large_multiples(work *w, const grid *g) {
+    fsm *f = fsm_new(w);
+    uint32_t digits = fsm_state(f);
+    fsm_empty_add(f, f->start, digits);
+    fsm_edge_add(f, f->start, '-', '-', digits);
+    for (int32_t d = 1; d <= 9; d++) {
+        int32_t first = least_exponent(g, d), last = d == 1 ? LARGEST_POWER : LARGEST_POWER - 1;
+        uint32_t after = fsm_state(f);
+        if (first > last) continue;
+        fsm_edge_add(f, digits, (uint32_t)('0' + d), (uint32_t)('0' + d), after);
+        append_exponent(f, after, first, last);
+    }
+    return f;
+}
+
 static bool has_automaton(schema_context *c, const schema_branch *branch, const grid *g) {
     const json step = number_node(c, branch->holds[0], g->step, g->scale);
     decimal of;
@@ -288,6 +335,7 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
         return f == NULL ? expr_never(c->b) : expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
     if (known && multiple_ofs > 0 && !has_automaton(c, branch, &g))
         return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, near_numbers(c, branch, b, &g))));
+    if (known) check_remainders(c, branch, &g);
     f = number_automaton(w, &b->low, &b->high, form_of(b, plain ? NUMBER_PLAIN : NUMBER_ANY));
     if (plain) f = fsm_determinise_fully(f);
     if (known && multiple_ofs > 1) {
@@ -300,8 +348,15 @@ expr *lower_number(schema_context *c, const schema_branch *branch) {
         const json *of = json_get(branch->holds[i], "multipleOf");
         if (of != NULL) f = fsm_intersection(f, multiples(c, of));
     }
-    for (uint32_t i = 0; i < branch->n_fails && f != NULL; i++) f = fsm_difference(f, own_numbers(c, branch->fails[i]));
+    for (uint32_t i = 0; i < branch->n_fails && f != NULL; i++) {
+        arena_mark here = arena_here(&w->mem);
+        f = fsm_reduce(fsm_difference(f, own_numbers(c, branch->fails[i])));
+        if (f != NULL) f = fsm_keep(f, here);
+    }
     if (plain && f != NULL) f = fsm_reduce(f);
     if (f == NULL) return expr_never(c->b);
-    return expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, f)));
+    expr *all = expr_fsm(c->b, f);
+    bool large = known && g.step != 0 && g.step <= INT64_MAX / 10 && !b->digits && !b->low.present && !b->high.present;
+    if (large && branch->n_fails == 0) all = expr_choice(c->b, (expr *[]){all, expr_fsm(c->b, large_multiples(w, &g))}, 2);
+    return expr_rule(c->b, rule_of(c->b, all));
 }

@@ -16,7 +16,7 @@
 
 /* ---- the automaton ---- */
 
-static uint32_t state_number(object_builder *o, object_state s) {
+uint32_t object_state_number(object_builder *o, object_state s) {
     arena *mem = &o->c->b->w->mem;
     uint32_t *slot, known = state_table_find(mem, &o->table, o->states.at, o->states.n, sizeof s, &s, &slot);
     if (known != UINT32_MAX) return o->number.at[known];
@@ -77,9 +77,11 @@ static uint32_t member_begin(object_builder *o, uint32_t number, const member *m
     return at;
 }
 
-static uint32_t after_separator(object_builder *o, uint32_t at) {
+/* Where a member may begin, after what stands before it. */
+static uint32_t before_member(object_builder *o, uint32_t at, bool first) {
+    if (first && o->c->now->first->kind == EXPR_EMPTY) return at;
     uint32_t next = fsm_state(o->f);
-    graph_edge(o->c->b, o->graph, at, o->separator, next);
+    graph_edge(o->c->b, o->graph, at, first ? o->c->now->first : o->separator, next);
     return next;
 }
 
@@ -186,7 +188,7 @@ static void add_versions(object_builder *o, uint32_t number, const member *m, ui
         if ((v.at[j].done & again) != again) continue;
         to.done = v.at[j].done;
         if (number >= o->members.n) to.others |= to.done & ~before & ~m->there;
-        uint32_t begin = member_begin(o, number, m, &v.at[j].literals, state_number(o, to));
+        uint32_t begin = member_begin(o, number, m, &v.at[j].literals, object_state_number(o, to));
         if (begin != UINT32_MAX) fsm_empty_add(o->f, open, begin);
     }
 }
@@ -196,18 +198,21 @@ static bool has_onces(const object_builder *o) { return o->once_from < o->member
 static uint32_t bit_of(const object_builder *o, uint32_t i) { return UINT32_C(1) << (i - o->n_ordered); }
 
 static bool complete(const object_builder *o, const object_state *s) {
-    uint32_t done = s->done;
-    if (s->position != o->last_position || s->count < o->min || s->count > o->max) return false;
+    uint32_t done = s->done, least = o->least_cap != 0 ? s->least : s->count;
+    if (s->position != o->last_position || least < o->min || s->count > o->max) return false;
     for (uint32_t i = o->n_ordered; i < o->once_from; i++) {
         if ((s->seen & bit_of(o, i)) != 0) continue;
         if (o->members.at[i].required) return false;
         done |= o->members.at[i].missing;
     }
     for (uint32_t k = 0; o->clauses >> k != 0; k++)
-        if ((o->clauses >> k & 1) != 0 && (s->count < o->count_clause_min[k] || s->count > o->count_clause_max[k]))
+        if ((o->clauses >> k & 1) != 0 && (s->count < o->count_clause_min[k] || least > o->count_clause_max[k]))
             done |= UINT32_C(1) << k;
     return (done & o->clauses) == o->clauses;
 }
+
+/* Distinct rules know JSON strings. */
+static bool remembers_keys(const schema_context *c) { return c->form == FORM_JSON && c->excludes == NULL; }
 
 static void expand_state(object_builder *o, uint32_t index) {
     object_state s = o->states.at[index];
@@ -219,6 +224,7 @@ static void expand_state(object_builder *o, uint32_t index) {
     }
     object_state to = s;
     if (to.count < o->count_cap) to.count++;
+    if (to.least < o->least_cap) to.least++;
     bool full = s.count == o->max;
     uint32_t open = UINT32_MAX; /* where a member can begin */
     for (uint32_t k = 0; k < o->n_chains; k++) {
@@ -228,9 +234,9 @@ static void expand_state(object_builder *o, uint32_t index) {
         object_state next = to, skip = s;
         next.position = skip.position = s.position + o->stride[k];
         skip.done |= m->missing;
-        if (!m->required) fsm_empty_add(o->f, at, state_number(o, skip));
+        if (!m->required) fsm_empty_add(o->f, at, object_state_number(o, skip));
         if (full || literals_are_never(&m->literals)) continue;
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
         add_versions(o, o->chain_from[k] + passed, m, open, next);
     }
     if (s.position != o->last_position) return;
@@ -238,23 +244,41 @@ static void expand_state(object_builder *o, uint32_t index) {
         const member *m = &o->members.at[i];
         bool once = i >= o->once_from;
         if ((!once && (s.seen & bit_of(o, i)) != 0) || literals_are_never(&m->literals)) continue;
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
         object_state next = to;
         if (!once) next.seen |= bit_of(o, i);
         add_versions(o, i, m, open, next);
     }
     for (uint32_t i = 0; i < o->regions.n && !full; i++) {
-        if (open == UINT32_MAX) open = s.count == 0 ? at : after_separator(o, at);
-        add_versions(o, o->members.n + i, &o->regions.at[i], open, to);
+        object_state next = to;
+        uint32_t bit = o->least_cap != 0 && i < MAX_COUNTED_REGIONS ? UINT32_C(1) << i : 0;
+        if ((s.past & bit) != 0) continue;
+        if (o->least_cap != 0 && (bit == 0 || (s.visited & bit) != 0)) next.least = s.least;
+        next.visited |= bit;
+        if (open == UINT32_MAX) open = before_member(o, at, s.count == 0);
+        add_versions(o, o->members.n + i, &o->regions.at[i], open, next);
     }
+    if (o->least_cap != 0 && !full && remembers_keys(o->c)) add_runs(o, s, at);
+}
+
+/* Two clauses that hold by the values of two keys of one region: the automaton does not know that the keys differ. */
+static void note_ways(const object_builder *o) {
+    bool several = false;
+    for (uint32_t i = 0; i < o->regions.n; i++)
+        for (uint32_t k = 1; k < o->regions.at[i].ways.n; k++)
+            several = several || o->regions.at[i].ways.at[k].clause != o->regions.at[i].ways.at[0].clause;
+    char pointer[160];
+    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
+    if (several) builder_note(o->c->b, "%s: of keys under one pattern, the later ones have values by which all schemas fail that the earlier ones made fail", pointer);
 }
 
 static expr *lower_states(object_builder *o) {
     builder *b = o->c->b;
+    note_ways(o);
     o->graph = expr_graph(b);
     o->f = o->graph->u.graph.shape;
     o->separator = o->c->space.comma;
-    graph_edge(b, o->graph, 0, o->c->now->object, state_number(o, (object_state){0}));
+    graph_edge(b, o->graph, 0, o->c->now->object, object_state_number(o, (object_state){0}));
     for (uint32_t i = 0; i < o->states.n; i++) expand_state(o, i);
     if (!has_onces(o)) return o->graph;
     uint32_t rule = rule_of(b, o->graph), words = (o->members.n - o->once_from + 63) / 64;
@@ -276,7 +300,7 @@ static expr *lower_map(object_builder *o) {
     expr *pair = expr_rule(b, rule_of(b, expr_choice(b, parts, o->regions.n)));
     expr *more = expr_repeat(b, expr_pair(b, c->space.comma, pair), o->min > 1 ? o->min - 1 : 0,
                              o->max == REPEAT_INFINITE ? o->max : o->max - 1);
-    expr *members = expr_sequence(b, (expr *[]){pair, more, c->now->object_end}, 3);
+    expr *members = expr_sequence(b, (expr *[]){c->now->first, pair, more, c->now->object_end}, 4);
     if (o->min == 0) members = expr_choice(b, (expr *[]){members, c->now->empty_end}, 2);
     return expr_pair(b, c->now->object, members);
 }
@@ -293,7 +317,8 @@ static uint32_t count_bits(uint32_t v) {
 static int group_of(const object_builder *o, const member *m) {
     bool counts = o->min > 0 || o->max != REPEAT_INFINITE;
     bool tracked = counts || m->required || m->missing != 0 || m->there != 0 || m->ways.n != 0;
-    if (m->declared && !o->c->any_order) return 0;
+    bool ordered = m->declared || (m->negated && (tracked || m->literals.n != 0));
+    if (ordered && !o->c->any_order) return 0;
     return m->declared || tracked ? (m->required ? 2 : 3) : 1;
 }
 
@@ -319,11 +344,35 @@ static uint32_t set_onces(const object_builder *o, member *at, uint32_t n) {
     return n - kept;
 }
 
+/* Positions when the ordered members, which are the first n, are interleaved as far as that goes. */
+static uint32_t grid_of(const member *at, uint32_t n, uint32_t states) {
+    uint32_t grid = 1, chains = 0;
+    for (uint32_t i = 0, to; i < n && grid <= MAX_GRID; i = to, chains++) {
+        for (to = i; to < n && at[to].chain == at[i].chain;) to++;
+        grid *= to - i + 1;
+    }
+    return grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT ? n + 1 : grid;
+}
+
+/* What only failing schemas declare is ordered if it can be interleaved with the others. */
+static void drop_negated(object_builder *o, uint32_t states) {
+    VEC(member) ordered = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < o->members.n; i++) {
+        if (group_of(o, &o->members.at[i]) != 0) continue;
+        vec_push(&o->c->b->w->mem, &ordered, o->members.at[i]);
+        any = any || o->members.at[i].negated;
+    }
+    if (!any || grid_of(ordered.at, ordered.n, states) != ordered.n + 1) return;
+    for (uint32_t i = 0; i < o->members.n; i++) o->members.at[i].negated = false;
+}
+
 /* Which known keys are ordered, and in how many chains. */
 static void order_members(object_builder *o) {
     arena *mem = &o->c->b->w->mem;
     VEC(member) sorted = {0};
     uint32_t declared = 0, states = UINT32_C(1) << count_bits(o->clauses);
+    drop_negated(o, states);
     for (int group = 0; group < 4; group++) {
         for (uint32_t i = 0; i < o->members.n; i++) {
             const member *m = &o->members.at[i];
@@ -337,17 +386,10 @@ static void order_members(object_builder *o) {
     }
     o->members.at = sorted.at;
     o->members.n = sorted.n;
-    uint32_t unordered = sorted.n - declared, grid = 1, chains = 0, most = 0;
-    for (uint32_t i = 0; i < declared && grid <= MAX_GRID; chains++) {
-        uint32_t to = i;
-        while (to < declared && sorted.at[to].chain == sorted.at[i].chain) to++;
-        grid *= to - i + 1;
-        i = to;
-    }
-    if (grid > MAX_GRID || chains > MAX_CHAINS || grid * states > MAX_PRODUCT) grid = declared + 1;
+    uint32_t unordered = sorted.n - declared, grid = grid_of(sorted.at, declared, states), most = 0;
     while (most < unordered && most < MAX_UNORDERED && ((uint64_t)grid * states << (most + 1)) <= MAX_PRODUCT) most++;
     o->once_from = sorted.n;
-    uint32_t onces = o->count_cap > 1 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
+    uint32_t onces = o->count_cap > 1 || o->least_cap != 0 || unordered == 0 ? 0 : set_onces(o, &sorted.at[declared], unordered), in_states = unordered - onces;
     bool fits = onces <= (o->c->any_order ? MAX_ONCE : FEW_ONCES) && in_states <= MAX_TRACKED && ((uint64_t)grid * states << in_states) <= MAX_TRACKED_PRODUCT;
     if (fits && onces > 0 && (most < unordered || (o->clauses == 0 && unordered > MOST_IN_STATES))) {
         o->once_from = sorted.n - onces;
@@ -356,7 +398,7 @@ static void order_members(object_builder *o) {
     if (o->c->any_order && most < unordered)
         json_escape(o->c->b->w, schema_place(o->c, o->branch), STE_ERR_UNSUPPORTED,
                     "property_order \"any\" is supported for up to %u named keys here, not %u",
-                    o->clauses == 0 && o->count_cap == 1 ? MAX_ONCE : most, unordered);
+                    o->clauses == 0 && o->count_cap == 1 && o->least_cap == 0 ? MAX_ONCE : most, unordered);
     o->n_ordered = sorted.n - (most < unordered ? most : unordered);
     if (grid == declared + 1 || o->n_ordered != declared) {
         if (o->n_ordered > 0) add_chain(o, 0, o->n_ordered);
@@ -374,6 +416,7 @@ static void order_members(object_builder *o) {
 
 static void count_limits(object_builder *o) {
     uint32_t required = 0, possible = 0;
+    o->least_cap = 0;
     for (uint32_t i = 0; i < o->members.n; i++) possible += !literals_are_never(&o->members.at[i].literals);
     for (uint32_t i = 0; i < o->members.n; i++) {
         member *m = &o->members.at[i];
@@ -397,8 +440,10 @@ static void count_limits(object_builder *o) {
         if (o->count_clause_min[k] > o->count_cap) o->count_cap = o->count_clause_min[k];
         if (o->count_clause_max[k] != REPEAT_INFINITE && o->count_clause_max[k] >= lower) lower = o->count_clause_max[k] + 1;
     }
-    if (lower > o->count_cap) o->count_cap = lower;
-    o->repeats_count = lower > 1 && o->regions.n > 0;
+    if (lower > 1 && o->regions.n > 0)
+        o->least_cap = lower;
+    else if (lower > o->count_cap)
+        o->count_cap = lower;
 }
 
 /* Without known keys and of one kind: then the keys are like unique items (distinct.h), what follows a key is what
@@ -411,18 +456,12 @@ static expr *lower_distinct_map(object_builder *o) {
     expr *value = conjunction_rule(c, &o->regions.at[0].literals);
     if (value->kind == EXPR_NEVER) return value;
     distinct_list list = {.min = o->min, .max = o->max, .place = min == NULL ? place : min};
-    list.open = expr_pair(b, c->now->object, expr_empty(b));
+    list.open = expr_pair(b, c->now->object, c->now->first);
     list.shut = c->now->empty_end;
     list.element = o->regions.at[0].spelled;
     list.separator = expr_sequence(b, (expr *[]){c->space.colon, value, c->space.comma}, 3);
     list.close = expr_sequence(b, (expr *[]){c->space.colon, value, c->now->object_end}, 3);
     return expr_distinct(b, &list);
-}
-
-static void note_repeats(const object_builder *o) {
-    char pointer[160];
-    json_pointer(schema_place(o->c, o->branch), pointer, sizeof pointer);
-    builder_note(o->c->b, "%s: a key that is not named and comes again counts again for the least number of keys", pointer);
 }
 
 /* Where the key is declared; else the whole. */
@@ -456,13 +495,14 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     for (uint32_t i = 0; i < o->members.n; i++)
         if (o->members.at[i].required && literals_are_never(&o->members.at[i].literals)) return expr_never(b);
     count_limits(o);
+    if (o->least_cap != 0 && know_few_keys(o)) count_limits(o);
     if (o->impossible) return expr_never(b);
+    if (o->least_cap > o->members.n + o->regions.n && !remembers_keys(c))
+        json_escape(b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "%u different keys are wanted: keys are not remembered in this style", o->least_cap);
     order_members(o);
-    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && c->form == FORM_JSON && c->excludes == NULL)
-        return lower_distinct_map(o);
-    if (o->repeats_count) note_repeats(o);
-    if (o->members.n == 0 && o->clauses == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
-    if (o->count_cap > MAX_COUNT)
-        json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap);
+    if (o->members.n == 0 && o->clauses == 0 && o->min > 1 && o->regions.n == 1 && remembers_keys(c)) return lower_distinct_map(o);
+    if (o->members.n == 0 && o->clauses == 0 && o->least_cap == 0 && o->count_cap > REPEAT_FROM && o->regions.n > 0 && o->max > 0) return lower_map(o);
+    if (o->count_cap > MAX_COUNT || o->least_cap > MAX_COUNT)
+        json_escape(b->w, schema_place(o->c, o->branch), STE_ERR_LIMIT, "counting %u members beside named keys needs too many states", o->count_cap > o->least_cap ? o->count_cap : o->least_cap);
     return lower_states(o);
 }

@@ -2,7 +2,8 @@
  *
  * Keys that the schema names are *known*.  The declared ones come in declared
  * order (with property_order "any": in any order); what several schemas declare
- * may be interleaved while that takes few states.  Known but undeclared keys -
+ * may be interleaved while that takes few states; so is what a failing schema
+ * declares, if it matters and takes few states.  Known but undeclared keys -
  * only required, say - come in any order after them.  All other keys fall into
  * *regions*: the strings that match the same patterns, so that the schemas for
  * their values are the same.  A known key that is neither declared nor has to be
@@ -19,6 +20,8 @@
  *   done       which clauses have come true
  *   count      members so far, up to the last number that matters (at least 1: is a comma due?)
  *   others     of the clauses done, those that are by the value of a key that may come again
+ *   least      keys that differ for sure, up to the last number that matters; visited, past: of which regions, and in
+ *              a run (schema_count.c; where a lower bound asks for them)
  *
  * For plain objects that is two states per key: with and without a member before.
  *
@@ -32,6 +35,7 @@
 
 #define MAX_CHAINS 6
 #define MAX_CLAUSES 24
+#define MAX_COUNTED_REGIONS 32 /* whose keys count for lower bounds */
 
 /* A value that is not of this schema makes the clause true. */
 typedef struct value_way {
@@ -43,7 +47,8 @@ typedef struct member {
     const char *key; /* NULL: a region */
     uint32_t key_n;
     bool required, declared;
-    uint32_t chain;          /* declared: which of the schemas declared it first */
+    bool negated;            /* declared by schemas that fail only */
+    uint32_t chain;          /* declared or negated: which of the schemas declared it first */
     uint32_t missing, there; /* clauses that come true by its absence, by its presence */
     VEC(value_way) ways;
     literal_list literals;
@@ -53,7 +58,7 @@ typedef struct member {
 } member;
 
 typedef struct object_state {
-    uint32_t position, seen, done, count, others;
+    uint32_t position, seen, done, count, others, least, visited, past;
 } object_state;
 
 typedef struct begin_entry {
@@ -71,7 +76,8 @@ typedef struct object_builder {
     uint32_t clauses; /* set of those that are to come true */
     uint32_t count_clause_min[MAX_CLAUSES], count_clause_max[MAX_CLAUSES]; /* outside of these the clause is true */
     uint32_t min, max, count_cap;
-    bool repeats_count; /* keys that repeat count for a lower bound */
+    uint32_t least_cap; /* the most different keys that a lower bound asks for, if there are regions; else 0 */
+    struct run_rules *runs;
     bool impossible;
     expr *separator;
     expr *graph;
@@ -94,9 +100,23 @@ member *find_member(object_builder *o, const char *key, uint32_t n);
 /* Call each schema of the node that applies to the member; true if "properties" or a pattern has it. */
 bool node_schemas(object_builder *o, const json *node, const member *m,
                   void (*each)(object_builder *o, const json *schema, void *ctx), void *ctx);
+/* Does the node, or what holds under it, evaluate the member? */
+bool key_is_evaluated(object_builder *o, const json *node, const member *m);
 /* Does "propertyNames" of the node admit the known key? */
 bool name_fits(object_builder *o, const json *node, const member *m);
 bool literals_are_never(const literal_list *list);
+
+/* ---- schema_count.c: lower bounds for different keys ---- */
+
+/* Keys of regions that have few become known keys; true if there were such. */
+bool know_few_keys(object_builder *o);
+/* Edges for members of one region in a row, from the state s, which is at `at`. */
+void add_runs(object_builder *o, object_state s, uint32_t at);
+
+/* ---- schema_object.c ---- */
+
+/* The state of o->f for s, which is made if need be. */
+uint32_t object_state_number(object_builder *o, object_state s);
 
 /* ---- schema_clause.c: what must come true besides ---- */
 

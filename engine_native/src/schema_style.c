@@ -75,7 +75,7 @@ static expr *mark(schema_context *c, const char *text) { return expr_literal(c->
 static expr *blank_of(builder *b, int layout) {
     int mode = layout & 15;
     uint32_t count = layout_whitespace_count(layout);
-    if (count == 0 && (mode == STE_WHITESPACE_NONE || mode == STE_WHITESPACE_EXACT)) return expr_empty(b);
+    if (count == 0 && (mode == STE_WHITESPACE_NONE || mode == STE_WHITESPACE_EXACT || mode == STE_WHITESPACE_INDENT)) return expr_empty(b);
     fsm *f = fsm_new(b->w);
     f->final.at[f->start] = 1;
     uint32_t any = mode == STE_WHITESPACE_ANY && count == 0 ? 0 : count != 0 ? count : 2, at = f->start;
@@ -104,6 +104,7 @@ void style_spaces(schema_context *c, json_spaces space) {
     builder *b = c->b;
     c->json = (notation){
         .space = space,
+        .first = expr_empty(b),
         .object = expr_pair(b, expr_text(b, "{"), space.inside),
         .empty_end = expr_text(b, "}"),
         .object_end = expr_pair(b, space.inside, expr_text(b, "}")),
@@ -127,6 +128,7 @@ void style_open(schema_context *c, int layout) {
         if (s->middle2 != NULL) middle = expr_sequence(b, (expr *[]){middle, blank, mark(c, s->middle2)}, 3);
         c->list = (notation){
             .space = {.inside = blank, .comma = is_pythonic(c) ? space.comma : none, .colon = middle},
+            .first = none,
             .object = none,
             .empty_end = spaced ? expr_optional(b, expr_text(b, "\n")) : none, /* a model must not be able to go on with nothing */
             .object_end = blank,
@@ -135,6 +137,18 @@ void style_open(schema_context *c, int layout) {
         };
     }
     style_form(c, FORM_JSON);
+}
+
+void style_level(schema_context *c, uint32_t level) {
+    if (!layout_is_indented(c->layout)) return;
+    builder *b = c->b;
+    expr *line = json_line(b, c->layout, level);
+    c->level = level;
+    c->inner_level = level + 1;
+    c->json.first = json_line(b, c->layout, level + 1);
+    c->json.space.inside = line;
+    c->json.space.comma = expr_pair(b, expr_text(b, ","), c->json.first);
+    c->json.object_end = expr_pair(b, line, expr_text(b, "}"));
 }
 
 void style_form(schema_context *c, value_form f) {

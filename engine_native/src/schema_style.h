@@ -51,6 +51,8 @@ const char *style_names(void); /* for messages */
 /* Sets style, forms and notations of a new context. */
 void style_open(schema_context *c, int layout);
 value_form style_root(schema_context *c, const json *schema);
+/* Indent lines for this level of nesting, if lines are indented at all; before style_form. */
+void style_level(schema_context *c, uint32_t level);
 void style_form(schema_context *c, value_form f);
 /* What stands between the tokens of JSON. */
 void style_spaces(schema_context *c, json_spaces space);

@@ -97,6 +97,15 @@ static void append_count(fsm *f, uint32_t from, int32_t lo, int32_t hi) {
     f->final.at[zero] = 1;
 }
 
+void append_exponent(fsm *f, uint32_t from, int32_t lo, int32_t hi) {
+    uint32_t mark = fsm_state(f), plus = fsm_state(f);
+    fsm_edge_add(f, from, 'e', 'e', mark);
+    fsm_edge_add(f, from, 'E', 'E', mark);
+    fsm_empty_add(f, mark, plus);
+    fsm_edge_add(f, mark, '+', '+', plus);
+    append_count(f, plus, lo, hi);
+}
+
 /* The state before the mark of the exponents that are right after a mantissa that compares like this. */
 static uint32_t exponents_after(spelling *s, uint32_t low, uint32_t high) {
     uint32_t *known = &s->exponents[low][high];

@@ -12,8 +12,13 @@
 
 /* Exponents beyond it are not offered: readers with binary floating point would take such numbers for 0 or infinite. */
 #define LARGEST_EXPONENT 300
+/* The largest power of ten that is a binary floating point number of 64 bits. */
+#define LARGEST_POWER 308
 
 /* Append to f the unsigned spellings between the bounds, which are of magnitude at least zero. */
 void append_scientific(fsm *f, uint32_t from, const number_bound *low, const number_bound *high);
+
+/* From the state `from`: the mark, and an exponent of lo .. hi, neither below 0. */
+void append_exponent(fsm *f, uint32_t from, int32_t lo, int32_t hi);
 
 #endif

@@ -75,12 +75,11 @@ static bool enter(walker *w, uint32_t node, set *at, place *out) {
     uint32_t size = t->nodes[node].size;
     *out = (place){.at = at, .i = node + 1, .end = node + size};
     if (size < LEAST_COVERED) return true;
-    uint32_t sure;
-    const cover *c = set_cover(w->u, at, size >= LEAST_SEARCHED, &sure);
+    const cover *c = set_cover(w->u, at, size >= LEAST_SEARCHED);
     if (c == NULL) return false;
     if (c->chars == NULL || (w->want_exits && (c->ends || others_join(at, c)))) return true; /* exits inside the region? */
     region_part part = region_find(v, c->chars, node);
-    if (part.in == NULL || sure < SHORT_CHARS) return true;
+    if (part.in == NULL) return true;
     const region_node *n = &part.in->nodes[part.at];
     if (c->any && part.whole) {
         out->i = out->end;

@@ -66,6 +66,10 @@ static const struct {
      "\"uniqueItems\":true}",
      "[{},{\"a\":true},{\"a\":f", 0, 0, NULL},
     {STE_KIND_JSON_SCHEMA,
+     "{\"type\":\"object\",\"minProperties\":3,\"properties\":{\"a\":{}},\"not\":{\"unevaluatedProperties\":{\"type\":\"null\"}},"
+     "\"patternProperties\":{\"^x\":{\"enum\":[{\"k\":1,\"l\":2}]}}}",
+     "{\"a\":1,\"b\":2,\"bc\":3,\"x\":{\"l\":2", 0, 0, NULL},
+    {STE_KIND_JSON_SCHEMA,
      "{\"properties\":{" TEN("a") "," TEN("b") "," TEN("c") "," TEN("d") "," TEN("e") "," TEN("f") "," TEN("g") "},\"required\":"
      "[\"g9\"],\"type\":\"object\"}",
      "{\"g9\":null,\"a0\":null,\"c3\":null", 0, STE_ORDER_ANY, NULL},

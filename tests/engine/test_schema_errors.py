@@ -18,7 +18,6 @@ _UNSUPPORTED: list[tuple[str, dict[str, Json]]] = [
     ("format", {"not": {"format": "regex"}}),
     ("format", {"format": "idn-hostname"}),
     ("$ref", {"$ref": "https://example.com/schema"}),
-    ("unevaluatedProperties", {"not": {"unevaluatedProperties": False}}),
 ]
 """Keywords that stay refused, and a schema with each."""
 

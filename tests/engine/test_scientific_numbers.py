@@ -82,3 +82,23 @@ def test_other_mantissas_and_no_numbers_are_refused_beside_bounds(text: str) -> 
 
 def test_integers_have_no_exponent() -> None:
     assert not accepts(Matcher(compiler().compile_json_schema({"type": "integer", "minimum": 5})), "1e3")
+
+
+@pytest.mark.parametrize("step", ["0.5", "40", "3", "0.75", "1000", "12500", "7"])
+def test_one_digit_with_an_exponent_is_accepted_exactly_if_it_is_a_multiple(step: str) -> None:
+    grammar = compiler().compile_json_schema(f'{{"type": "number", "multipleOf": {step}}}')
+    for digit in range(1, 10):
+        for power in (0, 1, 2, 3, 4, 5, 9, 40, 307, 308, 309):
+            text = f"{digit}e{power}"
+            multiple = (digit * 10**power * 100) % int(Decimal(step) * 100) == 0
+            finite = float(text) != float("inf")
+            assert accepts(Matcher(grammar), text) == (multiple and finite), text
+    assert not accepts(Matcher(grammar), "5e-1")
+
+
+def test_whole_multiples_have_exponents_from_draft_6_on() -> None:
+    schema = {"type": "integer", "multipleOf": 0.5}
+    draft_4 = schema | {"$schema": "http://json-schema.org/draft-04/schema#"}
+
+    assert accepts(Matcher(compiler().compile_json_schema(schema)), "1e308")
+    assert not accepts(Matcher(compiler().compile_json_schema(draft_4)), "1e308")

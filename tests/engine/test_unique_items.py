@@ -33,6 +33,11 @@ def _grammar(items: Json) -> Grammar:
             ["[1,10,0.1,-1]", "[1e2,1e-2]"],
             ["[0,-0]", "[100,1e2]", "[0.10,1E-1]", "[12e0,1.2e+1]", "[0,0e9]"],
         ),
+        (  # of 4 and of what begins like it there is one value, in spellings without end
+            {"type": "number", "minimum": 2, "maximum": 4},
+            ["[4]", "[4e0,3]", "[3,3.5,4]", "[4.00,2]", "[3,4e-00]"],
+            ["[4,4.0]", "[4,4e00]", "[4e+0,4.0]", "[3e00,3]"],
+        ),
         (
             True,
             ['["1",1,true,[1],{"1":1}]'],

@@ -42,21 +42,10 @@ def _accepted(grammar: Grammar, value: Json, orders: int) -> bool:
     )
 
 
-def _read(grammar: Grammar, text: bytearray) -> Json | None:
-    """The value, the last of equal keys being the one that counts.
-
-    None if undeclared keys repeat and the grammar notes that they are counted again.
-    """
-    repeats = []
-
-    def members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        repeats.extend(pairs[len(dict(pairs)) :])
-        return dict(pairs)
-
-    value: Json = json.loads(text, object_pairs_hook=members)
-    if "\\n" in json.dumps(value):  # Python's $ also matches before a final line break
-        return None
-    return None if repeats and any("counts again" in note for note in grammar.notes) else value
+def _read(text: bytearray) -> Json | None:
+    """The value, the last of equal keys being the one that counts."""
+    value: Json = json.loads(text)
+    return None if "\\n" in json.dumps(value) else value  # Python's $ also matches before a final line break
 
 
 def _widest(value: Json) -> int:
@@ -82,14 +71,14 @@ def _walk(rng: random.Random, grammar: Grammar) -> Json | None:
     likely = b'"}],:{[0123456789abtfn'
     for _ in range(LONGEST_WALK):
         if matcher.can_terminate() and rng.random() < 0.7:
-            return _read(grammar, text)
+            return _read(text)
         order = [*rng.sample(likely, len(likely)), *rng.sample(range(STOP), STOP)]
         byte = next((byte for byte in order if matcher.accept_token(byte)), None)
         if byte is None:
             assert matcher.can_terminate(), bytes(text)  # no way leads into a dead end
             break
         text.append(byte)
-    return _read(grammar, text) if matcher.can_terminate() else None
+    return _read(text) if matcher.can_terminate() else None
 
 
 def _values(rng: random.Random, grammar: Grammar | str, validator: Draft202012Validator) -> list[Json]:
