@@ -172,6 +172,7 @@ class Vocabulary:
         self.vocab_size: int = size
         """Bits of a mask row."""
         self.stop_token_ids: tuple[int, ...] = tuple(stop)
+        self.special_token_ids: frozenset[int] = frozenset(special)
 
     @classmethod
     def from_tokenizer_json(

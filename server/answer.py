@@ -10,10 +10,12 @@ and without calls gets "" in its last delta.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import uuid
 from collections.abc import Sequence
 
+from server.captures import CaptureReader
 from server.engines.base import LOGPROB_FLOOR, Delta, FinishReason, TokenLogprob
 from server.wire import chat_response as wire
 from structural_tags.output import (
@@ -30,9 +32,24 @@ from structural_tags.output import (
 class ChoiceAnswer:
     """State of one choice. Not shared between tasks."""
 
-    def __init__(self, index: int, parser: OutputParser, *, logprobs: bool, id_length: int = 0) -> None:
+    def __init__(
+        self,
+        index: int,
+        parser: OutputParser,
+        *,
+        logprobs: bool,
+        id_length: int = 0,
+        text_ends_at: int | None = None,
+        captures: CaptureReader | None = None,
+    ) -> None:
+        """`text_ends_at`: at this many tokens a budget ends free text, by a stop token that nobody chose."""
         self._index = index
         self._id_length = id_length
+        self._text_ends_at = text_ends_at
+        self._reader = captures
+        self._captures: list[tuple[str, str]] | None = []
+        self._tokens = 0
+        self._within_text = True
         self._parser = parser
         self._wants_logprobs = logprobs
         self._unsent_logprobs: list[wire.LogprobEntry] = []
@@ -55,8 +72,17 @@ class ChoiceAnswer:
         role = wire.MessageDelta(role="assistant", content="" if text else None, refusal=None)
         return [wire.ChunkChoice(index=self._index, delta=role, logprobs=None, finish_reason=None)]
 
+    async def read_captures(self, delta: Delta) -> None:
+        """Before `push` of the same delta: follow its tokens; at the end, find the captures off the event loop."""
+        if self._reader is None:
+            return
+        self._reader.feed(delta.token_ids)
+        if delta.finish_reason is not None:
+            self._captures = await asyncio.to_thread(self._reader.read)
+
     def push(self, delta: Delta) -> list[wire.ChunkChoice]:
         """What the client sees of `delta`; may be empty while text is held back."""
+        self._tokens += len(delta.token_ids)
         events: list[Event] = list(self._parser.feed(delta.text)) if delta.text else []
         if delta.finish_reason is not None:
             events.extend(self._parser.finish())
@@ -68,8 +94,10 @@ class ChoiceAnswer:
             self._unsent_logprobs.extend(_entry(token) for token in delta.logprobs)
         chunks.extend(self._chunk(message) for message in messages)
         if delta.finish_reason is not None:
-            self.finish_reason = self._final_reason(delta.finish_reason)
-            chunks.append(self._chunk(self._closing()))
+            self.finish_reason = self._final_reason(delta.finish_reason, delta.stop_reason)
+            last = self._chunk(self._closing())
+            self._add_captures(last)
+            chunks.append(last)
         return chunks
 
     def choice(self) -> wire.Choice:
@@ -82,15 +110,25 @@ class ChoiceAnswer:
         if self._calls:
             message.tool_calls = [call.whole() for call in self._calls]
         logprobs = wire.Logprobs(content=self._logprobs, refusal=None)
-        return wire.Choice(
+        choice = wire.Choice(
             index=self._index,
             message=message,
             logprobs=logprobs if self._wants_logprobs else None,
             finish_reason=self.finish_reason,
         )
+        self._add_captures(choice)
+        return choice
+
+    def _add_captures(self, choice: wire.Choice | wire.ChunkChoice) -> None:
+        """The key is there when something was captured, or null when that cannot be told."""
+        if self._captures is None:
+            choice.captures = None
+        elif self._captures:
+            choice.captures = [wire.Capture(name=name, text=text) for name, text in self._captures]
 
     def _apply(self, event: Event) -> wire.MessageDelta | None:
         """Fold one event into the state; the delta to send for it, if there is something to say."""
+        self._within_text = isinstance(event, ContentDelta | ReasoningDelta)
         if isinstance(event, ContentDelta):
             self._content = self._content or []
             self._content.append(event.text)
@@ -137,9 +175,12 @@ class ChoiceAnswer:
             finish_reason=self.finish_reason,
         )
 
-    def _final_reason(self, reason: FinishReason) -> wire.FinishReason:
-        """`length` is never hidden, and calls count only when each of them is whole."""
+    def _final_reason(self, reason: FinishReason, stop_reason: int | str | None) -> wire.FinishReason:
+        """`length` is never hidden, not by a budget either, and calls count only when each of them is whole."""
         if reason == "length":
+            return "length"
+        used_up = self._text_ends_at is not None and self._tokens >= self._text_ends_at
+        if used_up and self._within_text and not isinstance(stop_reason, str):
             return "length"
         if self._calls and all(call.complete for call in self._calls):
             return "tool_calls"

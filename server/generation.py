@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
 from server.answer import ChoiceAnswer
+from server.budget import NO_BUDGET, Budget, decide, wants_budget
+from server.captures import CaptureReader, names_parts
 from server.engines.base import (
     Delta,
     EngineError,
@@ -21,7 +23,7 @@ from server.engines.base import (
     GenerationRequest,
     SamplingOptions,
 )
-from server.errors import ApiError, unavailable
+from server.errors import ApiError, refuse, unavailable
 from server.pipeline import Plan, offers_tools, plan, wants_reasoning
 from server.state import ServerState
 from server.wire.chat_request import ChatRequest
@@ -48,8 +50,12 @@ class Generation:
         request: GenerationRequest,
         answers: list[ChoiceAnswer],
         arrived: float,
+        *,
+        warning: str | None = None,
     ) -> None:
         self.id = request.request_id
+        self.warning = warning
+        """One sentence about what was not done as wished, for a header."""
         self.created = int(time.time())
         self.answers = answers
         self._state = state
@@ -74,6 +80,7 @@ class Generation:
             async with aclosing(self._state.engine.generate(self._request)) as deltas:
                 async for delta in deltas:
                     self._count(delta)
+                    await self.answers[delta.index].read_captures(delta)
                     for chunk in self._push(delta):
                         yield chunk
         finally:
@@ -117,7 +124,13 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     prompt, end = await asyncio.to_thread(_prompt, state, request, wanted)
     model_format, reasoning = as_prompted(state.model_format, end, reasoning=wanted)
     planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, model_format, reasoning)
+    _check_tokens(state, request, constrained=planned.structural_tag is not None)
     sampling = _sampling(state, request, len(prompt))
+    budget = NO_BUDGET
+    if wants_budget(request, planned, by_default=state.settings.model.complete_within_budget):
+        budget = await loop.run_in_executor(
+            state.compile_threads, _budget, state, request, planned, model_format, sampling
+        )
     parsers = [
         OutputParser(
             model_format,
@@ -127,12 +140,15 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         )
         for _ in range(sampling.n)
     ]
+    readers = _readers(state, planned, sampling)
     answers = [
         ChoiceAnswer(
             index,
             parser,
             logprobs=sampling.logprobs is not None,
             id_length=model_format.id_length,
+            text_ends_at=sampling.max_tokens if budget.applies and planned.free_text else None,
+            captures=next(readers, None),
         )
         for index, parser in enumerate(parsers)
     ]
@@ -141,8 +157,9 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         prompt_token_ids=tuple(prompt),
         sampling=sampling,
         structural_tag=planned.structural_tag,
+        complete_within_budget=budget.applies,
     )
-    return Generation(state, engine_request, answers, arrived)
+    return Generation(state, engine_request, answers, arrived, warning=budget.warning)
 
 
 def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, reasoning: bool) -> Plan:
@@ -154,6 +171,33 @@ def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, r
         strict_tools=state.settings.model.strict_tools == "always",
         timer=state.metrics.compile_seconds.time,
     )
+
+
+def _budget(
+    state: ServerState, request: ChatRequest, planned: Plan, model_format: ModelFormat, sampling: SamplingOptions
+) -> Budget:
+    assert sampling.max_tokens is not None
+    return decide(
+        request,
+        planned,
+        model_format,
+        state.compiler,
+        max_tokens=sampling.max_tokens,
+        stop_token_ids=_stop_tokens(state, sampling),
+    )
+
+
+def _stop_tokens(state: ServerState, sampling: SamplingOptions) -> tuple[int, ...] | None:
+    """All that end an answer; None for the vocabulary's alone."""
+    more = sampling.stop_token_ids
+    return (*state.engine.vocabulary.stop_token_ids, *more) if more else None
+
+
+def _readers(state: ServerState, planned: Plan, sampling: SamplingOptions) -> Iterator[CaptureReader]:
+    """One for each choice; none if the client has named no part."""
+    if planned.grammar is not None and planned.structural_tag is not None and names_parts(planned.structural_tag):
+        for _ in range(sampling.n):
+            yield CaptureReader(planned.grammar, _stop_tokens(state, sampling))
 
 
 def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:
@@ -174,6 +218,25 @@ def _tools_for_template(request: ChatRequest) -> list[dict[str, Any]]:
         function["parameters"] = tool.function.parameters or {"type": "object", "properties": {}}
         tools.append({"type": "function", "function": function})
     return tools
+
+
+def _check_tokens(state: ServerState, request: ChatRequest, *, constrained: bool) -> None:
+    """Ids are tokens of this model. A stop token that is text would be missing in answers that need the text."""
+    size = state.engine.vocabulary.vocab_size
+    named = {
+        "stop_token_ids": request.stop_token_ids or (),
+        "allowed_token_ids": request.allowed_token_ids or (),
+        "logit_bias": [token for token, _ in request.biases],
+    }
+    for param, tokens in named.items():
+        for token in tokens:
+            if token >= size:
+                refuse(param, f"the model has {size} tokens, {token} is none of them")
+    for token in (request.stop_token_ids or ()) if constrained else ():
+        if token not in state.engine.vocabulary.special_token_ids:
+            refuse(
+                "stop_token_ids", f"{token} is text; an answer with tools or a format can end at special tokens only"
+            )
 
 
 def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> SamplingOptions:
@@ -201,4 +264,9 @@ def _sampling(state: ServerState, request: ChatRequest, prompt_tokens: int) -> S
         seed=request.seed,
         n=request.n or 1,
         logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        min_tokens=request.min_tokens or 0,
+        logit_bias=request.biases,
+        bad_words=tuple(request.bad_words or ()),
+        allowed_token_ids=None if request.allowed_token_ids is None else tuple(request.allowed_token_ids),
+        stop_token_ids=tuple(request.stop_token_ids or ()),
     )

@@ -57,6 +57,12 @@ class Plan:
     """The answer follows a response format, so that its text is no call and no mark, whatever it holds."""
     reasoning: bool
     """Whether the answer begins with reasoning."""
+    grammar: Grammar | None = None
+    """The tag, compiled."""
+    parts: tuple[tuple[str, Grammar], ...] = ()
+    """What the client sent of it, each compiled alone, with its place in the request."""
+    free_text: bool = False
+    """The answer may be text of any length, which no grammar can call whole."""
 
 
 def plan(
@@ -94,15 +100,19 @@ def plan(
         response=response,
         max_reasoning_tokens=request.max_reasoning_tokens,
     )
-    text = None
+    text = grammar = None
+    parts = tuple(checked.parts)
     if tag is not None:
         text = _dump(tag)
-        checked.tag(text, _whole(request, beside_calls=beside_calls))
+        grammar = checked.tag(text, _whole(request, beside_calls=beside_calls))
     return Plan(
         structural_tag=text,
         tools=callable_tools or None,
         response=response is not None,
         reasoning=reasoning,
+        grammar=grammar,
+        parts=parts,
+        free_text=response is None and not (callable_tools and request.demands_call),
     )
 
 
@@ -153,26 +163,30 @@ class _CheckedCompile:
     def __init__(self, compiler: Compiler, timer: Timer) -> None:
         self._compiler = compiler
         self._timer = timer
+        self.parts: list[tuple[str, Grammar]] = []
+        """What was compiled, with its place in the request."""
 
     def schema(self, schema: dict[str, Any], where: Place) -> Grammar:
-        with self._timer(), _naming(where):
-            return self._compiler.compile_json_schema(schema)
+        return self._compiled(where, lambda: self._compiler.compile_json_schema(schema))
 
     def tag(self, text: str, where: Place) -> Grammar:
-        with self._timer(), _naming(where):
-            return self._compiler.compile_structural_tag(text)
+        return self._compiled(where, lambda: self._compiler.compile_structural_tag(text))
 
     def regex(self, pattern: str, where: Place) -> Grammar:
-        with self._timer(), _naming(where):
-            return self._compiler.compile_regex(pattern)
+        return self._compiled(where, lambda: self._compiler.compile_regex(pattern))
 
     def choice(self, choices: list[str], where: Place) -> Grammar:
-        with self._timer(), _naming(where):
-            return self._compiler.compile_choice(choices)
+        return self._compiled(where, lambda: self._compiler.compile_choice(choices))
 
     def grammar(self, text: str, *, lark: bool, where: Place) -> Grammar:
+        compile_grammar = self._compiler.compile_lark if lark else self._compiler.compile_ebnf
+        return self._compiled(where, lambda: compile_grammar(text))
+
+    def _compiled(self, where: Place, work: Callable[[], Grammar]) -> Grammar:
         with self._timer(), _naming(where):
-            return self._compiler.compile_lark(text) if lark else self._compiler.compile_ebnf(text)
+            grammar = work()
+        self.parts.append((where.param, grammar))
+        return grammar
 
 
 @contextmanager

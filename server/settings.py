@@ -55,6 +55,8 @@ class ModelSettings(_Table):
     """Whether requests that do not say so reason; "auto" means the model's usual way."""
     strict_tools: Literal["requested", "always"] = "requested"
     """Whether arguments satisfy the schema of tools with `strict` only, or of all; names and form always hold."""
+    complete_within_budget: bool = False
+    """Whether constrained answers are whole at `max_tokens`, for requests that do not say so."""
 
 
 class CompilerSettings(_Table):

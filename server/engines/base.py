@@ -41,6 +41,10 @@ class SamplingOptions:
 
     `max_tokens` counts generated tokens and is always set by the server before it calls `generate`.
     `logprobs`: None is off; k >= 0 is the sampled token's log probability plus the k most likely ones.
+
+    What forbids tokens never forbids the last one that a structural tag allows: where `allowed_token_ids`, `bad_words`
+    and `min_tokens` (which forbids stop tokens) leave nothing, the tag alone decides. `logit_bias` is added to logits.
+    `stop_token_ids` end a choice beside the model's own.
     """
 
     temperature: float | None = None
@@ -50,16 +54,26 @@ class SamplingOptions:
     seed: int | None = None
     n: int = 1
     logprobs: int | None = None
+    min_tokens: int = 0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    bad_words: tuple[str, ...] = ()
+    allowed_token_ids: tuple[int, ...] | None = None
+    stop_token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """One prompt with `sampling.n` choices. `structural_tag` is JSON text, or None for free text."""
+    """One prompt with `sampling.n` choices. `structural_tag` is JSON text, or None for free text.
+
+    `complete_within_budget`: each choice keeps to the tag as a whole within `sampling.max_tokens`, the last of which
+    is the stop token's. The server has checked that the engine's grammar takes such a budget.
+    """
 
     request_id: str
     prompt_token_ids: tuple[int, ...]
     sampling: SamplingOptions
     structural_tag: str | None = None
+    complete_within_budget: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +124,7 @@ class Engine(Protocol):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The engine-native vocabulary whose size is the width of the model's logits."""
+        """The engine-native vocabulary whose size is the width of the model's logits, with the model's stop tokens."""
         ...
 
     async def start(self) -> None:

@@ -162,7 +162,11 @@ class ScriptedEngine:
         grammar = self._compiler.compile_structural_tag(request.structural_tag)
         dice = random.Random(f"{request.sampling.seed}/{index}")
         phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
-        return _Drawn(Matcher(grammar), self.vocabulary.vocab_size, dice, phrases)
+        matcher = Matcher(grammar)
+        if request.complete_within_budget:
+            assert request.sampling.max_tokens is not None
+            matcher.set_token_budget(request.sampling.max_tokens - 1)  # one is left for the end token
+        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases, _Wishes(request.sampling))
 
 
 class _Tokens:
@@ -182,10 +186,40 @@ class _Replayed(_Tokens):
         return next(self._rest, END), range(END + 1)
 
 
+class _Wishes:
+    """What a request asks of its tokens beside the tag: it narrows what the tag allows, and never to nothing."""
+
+    def __init__(self, sampling: SamplingOptions) -> None:
+        self._least = sampling.min_tokens
+        self._only = sampling.allowed_token_ids
+        self._words = [word.encode("utf-8") for word in sampling.bad_words]
+        self._avoided = {token for token, bias in sampling.logit_bias if bias <= -100}
+
+    def narrowed(self, allowed: list[int], said: bytes) -> list[int]:
+        """Of the allowed tokens those that are wanted after `said`."""
+        for unwanted in (self._forbidden, self._discouraged):
+            allowed = [token for token in allowed if not unwanted(token, said)] or allowed
+        return allowed
+
+    def _forbidden(self, token: int, said: bytes) -> bool:
+        if self._only is not None and token not in self._only:
+            return True
+        if token == END:
+            return len(said) < self._least
+        return any((said + bytes([token])).endswith(word) for word in self._words)
+
+    def _discouraged(self, token: int, said: bytes) -> bool:
+        return token in self._avoided
+
+
 class _Drawn(_Tokens):
     """Random tokens out of the matcher's mask."""
 
-    def __init__(self, matcher: Matcher, size: int, dice: random.Random, phrases: tuple[bytes, ...]) -> None:
+    def __init__(
+        self, matcher: Matcher, size: int, dice: random.Random, phrases: tuple[bytes, ...], wishes: _Wishes
+    ) -> None:
+        self._wishes = wishes
+        self._said = b""
         self._matcher = matcher
         self._size = size
         self._dice = dice
@@ -194,8 +228,10 @@ class _Drawn(_Tokens):
         self._row = array.array("i", bytes(4 * ((size + 31) // 32)))
 
     def draw(self) -> tuple[int, Sequence[int]]:
-        allowed = self._allowed()
+        allowed = self._wishes.narrowed(self._allowed(), self._said)
         token = self._pick(allowed)
+        if token != END:
+            self._said += bytes([token])
         if not self._matcher.accept_token(token):
             raise EngineError(f"the mask allows token {token}, the matcher does not")
         return token, allowed
@@ -210,13 +246,14 @@ class _Drawn(_Tokens):
         return allowed
 
     def _pick(self, allowed: list[int]) -> int:
-        if self._spelling:
+        if self._spelling and self._spelling[0] in allowed:
             return self._spelling.pop(0)
+        self._spelling = []
         if END in allowed and self._dice.random() < 0.5:
             return END
         if self._phrases and self._dice.random() < 0.2:
             phrase = self._dice.choice(self._phrases)
-            if self._matcher.fork().accept_bytes(phrase):
+            if phrase[0] in allowed and self._matcher.fork().accept_tokens(phrase) == len(phrase):
                 self._spelling = list(phrase)
                 return self._spelling.pop(0)
         closing = [token for token in allowed if token in _CLOSING]

@@ -33,8 +33,10 @@ from server.engines.base import (
 from server.model_format import chat_template_text
 from server.settings import Settings
 from server.vllm_plugin import step_metrics, version
+from server.vllm_plugin.budget import COMPLETE_WITHIN_BUDGET
 from server.vllm_plugin.plugin import SWITCH
 from server.vllm_plugin.step_stats import DIRECTORY_VARIABLE
+from server.vllm_plugin.stop_tokens import stop_token_ids
 from structural_tags.formats import reasoning_switches
 
 if TYPE_CHECKING:
@@ -137,7 +139,8 @@ class VllmEngine:
 
         document = json.loads(self._tokenizer.backend_tokenizer.to_str())
         tokens, special = read_tokens(document, vocab_size)
-        self._vocabulary = Vocabulary(tokens, special_token_ids=special)
+        stop = stop_token_ids(self._engine().model_config, self._tokenizer)
+        self._vocabulary = Vocabulary(tokens, special_token_ids=special, stop_token_ids=stop)
         self._tokens = tokens
 
     def _engine(self) -> AsyncLLM:
@@ -238,8 +241,14 @@ class VllmEngine:
             n=options.n,
             seed=options.seed,
             stop=list(options.stop),
+            stop_token_ids=list(options.stop_token_ids),
+            min_tokens=options.min_tokens,
+            logit_bias=dict(options.logit_bias) or None,
+            bad_words=list(options.bad_words),
+            allowed_token_ids=None if options.allowed_token_ids is None else list(options.allowed_token_ids),
             logprobs=options.logprobs,
             structured_outputs=None if tag is None else StructuredOutputsParams(structural_tag=tag),
+            extra_args={COMPLETE_WITHIN_BUDGET: True} if request.complete_within_budget else None,
             output_kind=RequestOutputKind.DELTA,
             # The parser of tool calls must see markers that the tokenizer calls special, and nothing added.
             skip_special_tokens=False,

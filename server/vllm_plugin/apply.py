@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from engine_native import apply_bitmask
+from server.vllm_plugin.empty_rows import keep_in_v1_samplers
 
 if TYPE_CHECKING:
     from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
@@ -92,3 +93,4 @@ def replace_in_v1_runner() -> None:
     for module in modules:
         getattr(module, "apply_grammar_bitmask")  # noqa: B009 - a missing name must raise
         module.apply_grammar_bitmask = apply_grammar_bitmask
+    keep_in_v1_samplers()

@@ -26,6 +26,7 @@ from vllm.v1.structured_output.backend_types import (
 
 from engine_native import Cancellation, Compiler, Grammar, Matcher, Vocabulary
 from server.vllm_plugin.step_stats import COMPILE_SECONDS, StatsWriter, open_writer
+from server.vllm_plugin.stop_tokens import stop_token_ids
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
@@ -44,6 +45,17 @@ class RequestGrammar(StructuredOutputGrammar):
 
     def __init__(self, matcher: Matcher) -> None:
         self.matcher = matcher
+        self._budget: int | None = None
+
+    def set_budget(self, tokens: int) -> None:
+        """From here on, and after every `reset`: be whole within so many tokens, the stop token not counted.
+
+        Raises:
+            ValueError: fewer than the grammar needs.
+            engine_native.EngineError: the grammar cannot be kept to a budget.
+        """
+        self.matcher.set_token_budget(tokens)
+        self._budget = tokens
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance by `tokens`; False at the first forbidden one, with the ones before it accepted.
@@ -74,6 +86,8 @@ class RequestGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         self.matcher.reset()
+        if self._budget is not None:
+            self.matcher.set_token_budget(self._budget)
 
 
 class NativeBackend(StructuredOutputBackend):
@@ -82,7 +96,8 @@ class NativeBackend(StructuredOutputBackend):
     def __init__(self, vllm_config: VllmConfig, tokenizer: TokenizerLike, vocab_size: int) -> None:
         """Build vocabulary and compiler. `vocab_size` is the width of the logits, padding included."""
         super().__init__(vllm_config, tokenizer, vocab_size)
-        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size=vocab_size)
+        stop = stop_token_ids(vllm_config.model_config, tokenizer)
+        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size=vocab_size, stop_token_ids=stop)
         self.compiler = Compiler(self.vocabulary)
         self.stats: StatsWriter | None = open_writer(vllm_config.parallel_config.data_parallel_rank)
         self._ahead = ThreadPoolExecutor(1, thread_name_prefix="rows-ahead")

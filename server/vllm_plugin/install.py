@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.vllm_plugin.backend import NativeBackend
 from server.vllm_plugin.batch_fill import BatchFill
+from server.vllm_plugin.budget import CreateGrammar
 
 if TYPE_CHECKING:
     from vllm.v1.structured_output import StructuredOutputManager
@@ -22,3 +23,4 @@ def install(manager: StructuredOutputManager) -> None:
     backend = NativeBackend(config, tokenizer=manager.tokenizer, vocab_size=config.model_config.get_vocab_size())
     manager.backend = backend
     manager.grammar_bitmask = BatchFill(manager, backend)
+    manager._create_grammar = CreateGrammar(manager)

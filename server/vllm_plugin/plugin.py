@@ -91,16 +91,21 @@ def _compile_for_errors(params: SamplingParams, model_config: Any, tokenizer: An
 
     from engine_native import Compiler, EngineError, Vocabulary
     from server.vllm_plugin.backend import compile_text
+    from server.vllm_plugin.budget import check_budget
+    from server.vllm_plugin.stop_tokens import stop_token_ids
 
     with _compilers_lock:
         if id(tokenizer) not in _compilers:
-            vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size=model_config.get_vocab_size())
+            stop = stop_token_ids(model_config, tokenizer)
+            vocabulary = Vocabulary.from_tokenizer(
+                tokenizer, vocab_size=model_config.get_vocab_size(), stop_token_ids=stop
+            )
             _compilers[id(tokenizer)] = (tokenizer, Compiler(vocabulary))
         _, compiler = _compilers[id(tokenizer)]
     assert params.structured_outputs is not None
     try:
         kind, text = get_structured_output_key(params.structured_outputs)
-        compile_text(compiler, kind, text)
+        check_budget(params, compile_text(compiler, kind, text))
     except (EngineError, ValueError) as error:
         raise VLLMValidationError(str(error), parameter="structured_outputs") from error
 

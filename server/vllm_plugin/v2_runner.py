@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from vllm.v1.worker.gpu import structured_outputs
 
+from server.vllm_plugin.empty_rows import keep_in_v2_sampler
 from server.vllm_plugin.triton_apply import launch
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def replace_in_v2_runner() -> None:
     worker = structured_outputs.StructuredOutputsWorker
     getattr(worker, "apply_grammar_bitmask")  # noqa: B009 - a missing name must raise
     worker.apply_grammar_bitmask = _apply_grammar_bitmask
+    keep_in_v2_sampler()
 
 
 def _apply_grammar_bitmask(

@@ -54,7 +54,6 @@ _IGNORED = frozenset(
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "frequency_penalty": (None, 0),
     "presence_penalty": (None, 0),
-    "logit_bias": (None, {}),
     "modalities": (None, ["text"]),
     "audio": (None,),
     "moderation": (None,),
@@ -69,6 +68,17 @@ _REPLACED = {
     "function_call": "use tool_choice",
     "guided_whitespace_pattern": WHITE_SPACE_INSTEAD,
 }
+
+TokenId = Annotated[int, Field(ge=0)]
+
+_LONGEST_ID = 10
+"""Digits; more would be a number that no vocabulary has."""
+
+_MOST_IDS = 1024
+"""Entries of a list of tokens: vLLM's own tables on a GPU are as long."""
+
+_MOST_WORDS = 64
+"""... and of words, of which vLLM forbids two spellings each."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+$", min_length=1, max_length=128)]
 """Function and schema names. OpenAI allows 64 of `[A-Za-z0-9_-]`; MCP servers use dots and more length."""
@@ -188,8 +198,16 @@ class ChatRequest(Wire):
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     max_reasoning_tokens: int | None = Field(default=None, ge=0, lt=1 << 31)
+    complete_within_budget: bool | None = None
     stop: Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, BeforeValidator(_stop_list)] = Field(
         default=None, max_length=4
+    )
+    stop_token_ids: Items[TokenId] | None = Field(default=None, max_length=_MOST_IDS)
+    min_tokens: int | None = Field(default=None, ge=0)
+    logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = Field(default=None, max_length=_MOST_IDS)
+    allowed_token_ids: Items[TokenId] | None = Field(default=None, min_length=1, max_length=_MOST_IDS)
+    bad_words: Items[Annotated[str, StringConstraints(min_length=1)]] | None = Field(
+        default=None, max_length=_MOST_WORDS
     )
     seed: int | None = Field(default=None, ge=-(1 << 63), lt=1 << 63)
     n: int | None = Field(default=None, ge=1, le=128)
@@ -215,6 +233,11 @@ class ChatRequest(Wire):
         }
         newer = self.structured_outputs
         return [*(newer.constraints() if newer is not None else ()), *constraints_in(older, "guided_")]
+
+    @property
+    def biases(self) -> tuple[tuple[int, float], ...]:
+        """`logit_bias` by number; in a checked request every key is one."""
+        return tuple((int(token), bias) for token, bias in (self.logit_bias or {}).items())
 
     @property
     def include_usage(self) -> bool:
@@ -273,6 +296,9 @@ def parse_chat_request(body: dict[str, Any], *, max_depth: int = 128) -> ChatReq
 def _check_together(request: ChatRequest) -> None:
     """Rules that span several fields."""
     _check_tools(request)
+    for token in request.logit_bias or ():
+        if not token.isascii() or not token.isdecimal() or len(token) > _LONGEST_ID:
+            refuse("logit_bias", f"{token[:32]!r} is no token id")
     if request.top_logprobs is not None and not request.logprobs:
         refuse("top_logprobs", "needs logprobs to be true")
     if request.stream_options is not None and not request.stream:
@@ -285,6 +311,9 @@ def _check_together(request: ChatRequest) -> None:
         refuse(
             "max_reasoning_tokens", f"must be less than {request.token_limit_name}, or nothing is left for the answer"
         )
+    least = request.min_tokens
+    if least is not None and limit is not None and least > limit:
+        refuse("min_tokens", f"must not be more than {request.token_limit_name}")
     if (request.n or 1) > 1 and request.temperature is not None and request.temperature < 1e-5:
         refuse("n", "must be 1 at temperature 0, where all choices would be the same")
     if isinstance(request.response_format, StructuralTagFormat):

@@ -60,11 +60,19 @@ class Logprobs(_Wire):
     refusal: None
 
 
+class Capture(_Wire):
+    """The text of a part of the answer that the client's structural tag names."""
+
+    name: str
+    text: str
+
+
 class Choice(_Wire):
     index: int
     message: Message
     logprobs: Logprobs | None
     finish_reason: FinishReason
+    captures: list[Capture] | None = None
 
 
 class Usage(_Wire):
@@ -109,6 +117,7 @@ class ChunkChoice(_Wire):
     delta: MessageDelta
     logprobs: Logprobs | None
     finish_reason: FinishReason | None
+    captures: list[Capture] | None = None
 
 
 class ChatChunk(_Wire):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -48,11 +49,12 @@ async def running(
     *,
     tool_format: str = "hermes",
     max_model_len: int = 1 << 20,
+    model: Mapping[str, Any] = MappingProxyType({}),
     **server: Any,
 ) -> AsyncIterator[Running]:
-    """`server` are keys of the settings' `[server]` table."""
+    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`."""
     engine = ScriptedEngine(script, max_model_len=max_model_len)
-    settings = Settings.model_validate({"server": server, "model": {"tool_format": tool_format}})
+    settings = Settings.model_validate({"server": server, "model": {"tool_format": tool_format, **model}})
     app = create_app(engine, settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     # openai-python names the type of httpx's successor here; it takes either.

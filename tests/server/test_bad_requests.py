@@ -86,7 +86,7 @@ WRONG: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("unknown field", {"temprature": 1}, "temprature", "unknown_parameter"),
     ("functions", {"functions": []}, "functions", "unsupported_parameter"),
     ("penalty", {"frequency_penalty": 0.5}, "frequency_penalty", "unsupported_parameter"),
-    ("logit bias", {"logit_bias": {"1": 5}}, "logit_bias", "unsupported_parameter"),
+    ("logit bias", {"logit_bias": {"x": 5}}, "logit_bias", "invalid_value"),
     ("penalty false", {"presence_penalty": False}, "presence_penalty", "unsupported_parameter"),
     ("temperature text", {"temperature": "1"}, "temperature", "invalid_type"),
     ("temperature bool", {"temperature": True}, "temperature", "invalid_type"),

@@ -52,11 +52,12 @@ class Borrowed:
         {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
         {"tools": TOOLS, "tool_choice": "auto"},
         {"response_format": ANSWER, "n": 2, "logprobs": True, "top_logprobs": 2},
+        {"tools": TOOLS, "tool_choice": "required", "max_tokens": 48, "extra_body": {"complete_within_budget": True}},
         {"extra_body": {"structured_outputs": {"choice": CITIES}}},
         {"extra_body": {"guided_regex": DATE}},
         {},
     ],
-    ids=["required", "auto", "json_schema", "choice", "regex", "text"],
+    ids=["required", "auto", "json_schema", "whole", "choice", "regex", "text"],
 )
 def test_stream_folded_by_the_client_equals_the_single_answer(live: LiveEngine, extra: dict[str, Any]) -> None:
     engine: Any = Borrowed(live.engine)

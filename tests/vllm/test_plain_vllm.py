@@ -36,15 +36,20 @@ def main():
                       "additionalProperties": False}},
         )
     ]
+    word = {"json": {"type": "array", "items": {"type": "string"}, "minItems": 3}}
+    whole = dict(temperature=1.0, extra_args={"complete_within_budget": 1})
+    sampling += [SamplingParams(max_tokens=most, structured_outputs=StructuredOutputsParams(**word), **whole)
+                 for most in (12, 14, 20)]
     outputs = llm.generate(["Answer:"] * len(sampling), sampling, use_tqdm=False)
     answers = [output.outputs[0].text for output in outputs]
-    try:
-        params = SamplingParams(structured_outputs=StructuredOutputsParams(json={"type": "nothing"}))
-        llm.generate(["Answer:"], params, use_tqdm=False)
-        refusal = ""
-    except VLLMClientError as error:
-        refusal = str(error)
-    print("RESULT", json.dumps([answers, refusal]))
+    refusals = []
+    for kind, more in (({"json": {"type": "nothing"}}, {}), (word, {"max_tokens": 3, **whole})):
+        try:
+            params = SamplingParams(structured_outputs=StructuredOutputsParams(**kind), **more)
+            llm.generate(["Answer:"], params, use_tqdm=False)
+        except VLLMClientError as error:
+            refusals.append(str(error))
+    print("RESULT", json.dumps([answers, refusals]))
 
 if __name__ == "__main__":
     main()
@@ -70,8 +75,10 @@ def test_the_installed_plugin_masks(model_directory: Path, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr[-3000:]
     [line] = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    (code, city, answer), refusal = json.loads(line.removeprefix("RESULT "))
+    (code, city, answer, *whole), (refusal, too_few) = json.loads(line.removeprefix("RESULT "))
     assert (len(code), code[3], code[:3].isdigit(), set(code[4:]) <= set("abc")) == (8, "-", True, True)
     assert city in ("Paris", "Rome")
     assert json.loads(answer) in ({"n": 1}, {"n": 2})
+    assert all(len(json.loads(words)) >= 3 for words in whole)
+    assert "needs at least" in too_few
     assert "nothing" in refusal or "type" in refusal
