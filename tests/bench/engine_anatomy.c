@@ -375,7 +375,7 @@ static void look_at_stats(run *r) {
     const ste_vocab *v = r->w->vocab;
     count("vocab_tokens", v->n_tokens);
     count("trie_nodes", v->ordinary.n_nodes);
-    for (const leavers *l = atomic_load(&v->leavers); l != NULL; l = l->next) count("leavers", (uint64_t)l->n_cut + l->n_paths);
+    for (const leavers *l = atomic_load(&v->leavers); l != NULL; l = l->next) count("leavers", l->n_cut);
 }
 
 /* No matcher is left: rules of live grammars stay, and the local parts that fit half the budget. */
