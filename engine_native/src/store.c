@@ -36,7 +36,8 @@ void store_free(store *s, void *p, size_t size) {
 
 /* Nothing refers to it any more, so it can wait: freeing it all at once would hold up every matcher. */
 static void bury_set(store *s, set *at) {
-    atomic_fetch_add_explicit(&s->dead_bytes, set_bytes(at), memory_order_relaxed);
+    at->hash = set_bytes(at); /* what it looks at may be freed before the set is */
+    atomic_fetch_add_explicit(&s->dead_bytes, at->hash, memory_order_relaxed);
     at->chain = s->dead_sets;
     s->dead_sets = at;
 }
@@ -51,7 +52,7 @@ static void bury_rule(store *s, rule *r) {
 static void free_dead(store *s, uint32_t n) {
     for (set *at = s->dead_sets; at != NULL && n > 0; at = s->dead_sets, n--) {
         s->dead_sets = at->chain;
-        atomic_fetch_sub_explicit(&s->dead_bytes, set_bytes(at), memory_order_relaxed);
+        atomic_fetch_sub_explicit(&s->dead_bytes, at->hash, memory_order_relaxed);
         set_destroy(s, at);
     }
     for (rule *r = s->dead_rules; r != NULL && n > 0; r = s->dead_rules, n--) {

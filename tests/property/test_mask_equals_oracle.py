@@ -1,7 +1,7 @@
 """The mask is the oracle's, token by token, for thousands of random states.
 
 A triple is (grammar, vocabulary, prefix). ``STRICTSERVE_TRIPLES`` sets how many
-are checked of each kind (default 10,000) and ``STRICTSERVE_SEED`` where the
+are checked of each kind (default 5,000) and ``STRICTSERVE_SEED`` where the
 seeds begin. A difference is shrunk and reported as a program to paste.
 """
 
@@ -19,7 +19,7 @@ from tests.oracle.parser import Position
 from tests.property.cases import Case, Kind, draw, fill
 from tests.property.shrink import shrink
 
-TRIPLES = int(os.environ.get("STRICTSERVE_TRIPLES", "10000"))
+TRIPLES = int(os.environ.get("STRICTSERVE_TRIPLES", "5000"))
 FIRST_SEED = int(os.environ.get("STRICTSERVE_SEED", "1"))
 LONGEST_PREFIX = 24
 MOST_ITEMS = 250
