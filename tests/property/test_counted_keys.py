@@ -14,7 +14,7 @@ from engine_native import Compiler, Grammar, Matcher, Vocabulary
 from engine_native.engine import PropertyOrder
 from tests.property.cases import fill
 
-WALKS = int(os.environ.get("STRICTSERVE_SCHEMAS", "700")) // 100
+WALKS = max(7, int(os.environ.get("STRICTSERVE_SCHEMAS", "700")) // 100)
 LONGEST_WALK = 40
 
 SCHEMAS: list[dict[str, Any]] = [
