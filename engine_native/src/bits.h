@@ -49,6 +49,9 @@ static inline uint32_t byteset_size(const byteset *s) {
     for (int i = 0; i < 4; i++) n += (uint32_t)__builtin_popcountll(s->w[i]);
     return n;
 }
+static inline uint32_t byteset_ascii_size(const byteset *s) {
+    return (uint32_t)__builtin_popcountll(s->w[0]) + (uint32_t)__builtin_popcountll(s->w[1]);
+}
 static inline bool byteset_empty(const byteset *s) { return (s->w[0] | s->w[1] | s->w[2] | s->w[3]) == 0; }
 
 #endif

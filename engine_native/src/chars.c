@@ -1,6 +1,8 @@
 /* chars.c - the phases of UTF-8 (RFC 3629, section 4), whole and without the characters that patterns leave out. */
 #include "chars.h"
 
+const uint8_t char_partly[CHAR_PARTLY] = {0xC2, 0xE1, 0xE2, 0xE3, 0xEF};
+
 enum {
     LAST = 1,      /* one more of 80..BF */
     NO_80,         /* ... without some: U+1680 and U+3000, */

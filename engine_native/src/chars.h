@@ -21,6 +21,10 @@ static inline bool kinds_equal(const char_kind *a, const char_kind *b) {
     return a->beyond == b->beyond && memcmp(&a->ascii, &b->ascii, sizeof a->ascii) == 0;
 }
 
+/* The first bytes of characters some of which BEYOND_MOST leaves out. */
+#define CHAR_PARTLY 5
+extern const uint8_t char_partly[CHAR_PARTLY];
+
 #define CHAR_PHASES 17
 
 typedef struct char_step {

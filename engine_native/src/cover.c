@@ -2,7 +2,7 @@
  *
  * In the middle of a name, of a comment, an item can go on by any letter, and again
  * by any: the tokens that are runs of letters are allowed in every set with such an
- * item, and mask.c takes them from the regions of the trie (regions.c); it walks
+ * item, and walk.c takes them from the regions of the trie (regions.c); it walks
  * where a run ends only.  So it is for patterns: the states of `[0-9a-f]{8}-` somewhere in
  * a string go to one another and never refuse a character; those of `[A-Za-z]{8}`
  * take any run of at most as many letters as are left.
@@ -289,10 +289,6 @@ static bool has_all(const byteset *a, const byteset *of) {
     return (of->w[0] & ~a->w[0]) == 0 && (of->w[1] & ~a->w[1]) == 0;
 }
 
-static uint32_t ascii_size(const byteset *b) {
-    return (uint32_t)__builtin_popcountll(b->w[0]) + (uint32_t)__builtin_popcountll(b->w[1]);
-}
-
 /* The target, other than st, of most ASCII characters; NULL if it has few. */
 static const state *most_common(const state *st) {
     const state *found = NULL;
@@ -339,12 +335,13 @@ static const reached *find_ascii(search *q, const state *st) {
     q->of = (char_kind){.ascii = {{st->allow.w[0], st->allow.w[1], 0, 0}}, .beyond = BEYOND_NONE};
     const state *other = most_common(st), *common = other == NULL || has_all(&st->allow, &other->allow) ? st : other;
     const reached *own = NULL;
-    while (ascii_size(&q->of.ascii) >= LEAST_COVER) {
+    while (byteset_ascii_size(&q->of.ascii) >= LEAST_COVER) {
         own = find_keeping(q, st);
         if (own != NULL && is_far(own)) return own;
         byteset less = own == NULL ? q->of.ascii : without_short(q, st, own->sure);
-        if (ascii_size(&less) < LEAST_COVER || has_all(&less, &q->of.ascii)) less = narrowed(st, &q->of.ascii, common);
-        if (ascii_size(&less) < LEAST_COVER || has_all(&less, &q->of.ascii)) return own != NULL && own->sure >= LEAST_SURE ? own : NULL;
+        if (byteset_ascii_size(&less) < LEAST_COVER || has_all(&less, &q->of.ascii)) less = narrowed(st, &q->of.ascii, common);
+        if (byteset_ascii_size(&less) < LEAST_COVER || has_all(&less, &q->of.ascii))
+            return own != NULL && own->sure >= LEAST_SURE ? own : NULL;
         q->of.ascii = less;
     }
     return NULL;
@@ -368,7 +365,7 @@ static const reached *find_characters(search *q, const state *st) {
 /* ---- covers ---- */
 
 static cover kept(const search *q, const reached *own) {
-    cover out = {.chars = vocab_regions(q->s->vocab, &q->of), .n = ascii_size(&q->of.ascii), .first = q->of.ascii, .any = true,
+    cover out = {.chars = vocab_regions(q->s->vocab, &q->of), .n = byteset_ascii_size(&q->of.ascii), .first = q->of.ascii, .any = true,
                  .sure = own->sure, .most = own->most};
     if (q->of.beyond != BEYOND_NONE) byteset_add_range(&out.first, 0x80, 0xFF);
     for (uint32_t i = 0; i < q->n && !out.ends; i++) out.ends = is_mixed(q, state_of(q, i));
@@ -398,7 +395,7 @@ static cover find_cover(search *q, const state *st, cover *any) {
             byteset_add_range(&later.first, st->bytes[e].lo, st->bytes[e].hi < 128 ? st->bytes[e].hi : 127);
     }
     for (int i = 0; i < 2; i++) later.first.w[i] &= q->of.ascii.w[i];
-    later.n = ascii_size(&later.first);
+    later.n = byteset_ascii_size(&later.first);
     *any = kept(q, keeping);
     later.ends = any->ends;
     bool better = own.sure != COVER_ANY || later.n > own.n;
@@ -429,7 +426,7 @@ static const cover *state_cover(use *u, const state *st, bounds most) {
     const rule *r = st->rule;
     const cover *known = atomic_load_explicit(&st->cover, memory_order_acquire);
     if (is_known(known, most)) return known;
-    if (ascii_size(&st->allow) < LEAST_COVER || r->kind != RULE_PLAIN || r->n_onces != 0 || r->n_states > most.states ||
+    if (byteset_ascii_size(&st->allow) < LEAST_COVER || r->kind != RULE_PLAIN || r->n_onces != 0 || r->n_states > most.states ||
         (r->metered && r->meter.most_tokens != 0))
         return &no_cover;
     search q;
@@ -469,7 +466,7 @@ const cover *set_cover(use *u, set *at, bool thorough) {
     const cover *best = atomic_load_explicit(&at->cover, memory_order_acquire);
     if (is_known(best, most)) return best;
     best = thorough ? &no_cover : &no_small_cover;
-    for (uint32_t i = 0; ascii_size(&at->allow) >= LEAST_COVER && (at->flags & SET_INSIDE) == 0 && i < at->n_scan; i++) {
+    for (uint32_t i = 0; byteset_ascii_size(&at->allow) >= LEAST_COVER && (at->flags & SET_INSIDE) == 0 && i < at->n_scan; i++) {
         const cover *c = state_cover(u, at->scan[i].state, most);
         if (c == NULL) return NULL;
         if (c->n > best->n && left_of(c, &at->scan[i]).sure >= ENOUGH) best = c;
@@ -485,7 +482,7 @@ bool item_cover(use *u, const item *it, cover *out) {
 }
 
 int set_is_open(use *u, const set *at) {
-    if (at->n_scan < 2 || ascii_size(&at->allow) < LEAST_COVER || (at->flags & SET_REGISTERS) != 0) return 0;
+    if (at->n_scan < 2 || byteset_ascii_size(&at->allow) < LEAST_COVER || (at->flags & SET_REGISTERS) != 0) return 0;
     if (at->n_scan >= MANY_ITEMS) return 1;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         if (at->scan[i].origin == u->s->bottom || at->scan[i].origin == u->s->top) continue;

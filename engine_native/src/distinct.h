@@ -22,7 +22,7 @@
  * and nothing is compiled while matching.
  *
  * Masks.  A canonical set forgets texts and values: within an element it says
- * what the element's rule and the rest of the array allow.  mask.c takes from
+ * what the element's rule and the rest of the array allow.  element.c takes from
  * this what rivals rule out, and looks closer where a token goes through a
  * whole second element, of which a canonical set knows too little:
  *

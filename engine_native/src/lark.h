@@ -160,7 +160,7 @@ struct lark_reader {
     uint32_t depth;
     lark_token token;   /* the current one */
     schema_context *schemas;
-    lark_library *library;
+    lark_library *others;
     uint32_t *around;   /* how deep grammars are nested in this one, so far; NULL: nobody asks */
 };
 

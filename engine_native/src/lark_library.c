@@ -106,7 +106,7 @@ static lark_scope *scope_of_schema(lark_reader *r, const json *schema) {
 static void read_grammar(builder *b, lark_library *l, named *g, uint32_t depth) {
     work *w = b->w;
     lark_reader *r = arena_alloc(&w->mem, 1, sizeof *r);
-    *r = (lark_reader){.b = b, .library = l, .depth = depth, .around = &g->height};
+    *r = (lark_reader){.b = b, .others = l, .depth = depth, .around = &g->height};
     r->source = (source){w, g->value->u.text, g->value->n, g->value};
     if (!g->lark) r->source = (source){w, "", 0, NULL}; /* errors have the pointer of the schema */
     r->s = (const uint8_t *)r->source.text;
@@ -118,12 +118,12 @@ static void read_grammar(builder *b, lark_library *l, named *g, uint32_t depth) 
 
 lark_scope *lark_named_grammar(lark_reader *r, const lark_token *t) {
     uint32_t most = r->b->w->limits.depth;
-    named *g = find(r->library, t->text + 1, t->n - 1);
+    named *g = find(r->others, t->text + 1, t->n - 1);
     int shown = t->n < 80 ? (int)t->n : 80;
     if (g == NULL) lark_bad(r, t->at, STE_ERR_SYNTAX, "unknown grammar %.*s", shown, t->text);
     if (g->state == BUSY) lark_bad(r, t->at, STE_ERR_UNSUPPORTED, "the grammar %.*s leads to itself, which is not supported", shown, t->text);
     if (r->depth + 1 > most) lark_bad(r, t->at, STE_ERR_LIMIT, "grammars are nested too deep");
-    if (g->state == NEW) read_grammar(r->b, r->library, g, r->depth + 1);
+    if (g->state == NEW) read_grammar(r->b, r->others, g, r->depth + 1);
     if (r->depth + g->height + 1 > most) lark_bad(r, t->at, STE_ERR_LIMIT, "grammars are nested too deep");
     if (r->around != NULL && *r->around <= g->height) *r->around = g->height + 1;
     return g->scope;

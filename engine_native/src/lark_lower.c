@@ -231,14 +231,14 @@ expr *lark_expr(builder *b, const source *text, const char *start, const json *g
     lark_scope *s;
     if (is_list(text)) {
         if (start != NULL) source_escape(text, 0, STE_ERR_UNSUPPORTED, "a list of grammars starts with its first one, by its rule \"start\"");
-        r.library = lark_library_new(b, NULL);
-        lark_library_add_list(b, r.library, read_list(text));
-        s = lark_library_first(b, r.library);
+        r.others = lark_library_new(b, NULL);
+        lark_library_add_list(b, r.others, read_list(text));
+        s = lark_library_first(b, r.others);
     } else {
-        r.library = lark_library_new(b, grammars);
+        r.others = lark_library_new(b, grammars);
         s = lark_read(&r, start == NULL ? "start" : start);
     }
-    lark_library_read_all(b, r.library);
+    lark_library_read_all(b, r.others);
     lark_lowering l = {.r = &r, .b = b};
     expr *e = lark_lower_scope(&l, s);
     for (uint32_t i = 0; i < l.instances.n; i++) lower_instance(&l, i);

@@ -35,8 +35,7 @@ uint64_t classes_beside(const char_kind *of) {
     for (uint32_t byte = 0; byte < 0x80; byte++)
         if (!byteset_has(&of->ascii, byte)) classes |= byte_class(byte);
     for (uint32_t byte = 0xC2; byte <= 0xF4 && of->beyond == BEYOND_NONE; byte++) classes |= byte_class(byte);
-    static const uint8_t partly[] = {0xC2, 0xE1, 0xE2, 0xE3, 0xEF}; /* what is left out begins with these */
-    for (uint32_t i = 0; i < sizeof partly && of->beyond == BEYOND_MOST; i++) classes |= byte_class(partly[i]);
+    for (uint32_t i = 0; i < CHAR_PARTLY && of->beyond == BEYOND_MOST; i++) classes |= byte_class(char_partly[i]);
     return classes;
 }
 

@@ -136,8 +136,7 @@ const loop *set_loop(use *u, set *at) {
     loop *known = atomic_load_explicit(&at->loop, memory_order_acquire);
     if (known != NULL) return known;
     loop l = {0};
-    uint32_t possible = (uint32_t)__builtin_popcountll(at->allow.w[0]) + (uint32_t)__builtin_popcountll(at->allow.w[1]);
-    if (possible >= LEAST_LOOP && !find_loop(u, at, &l)) return NULL;
+    if (byteset_ascii_size(&at->allow) >= LEAST_LOOP && !find_loop(u, at, &l)) return NULL;
     loop *made = store_alloc(s, sizeof *made);
     if (made == NULL) return NULL;
     *made = l;

@@ -70,19 +70,15 @@ static exit_list *publish_exits(store *s, set *at, const walker *w) {
 
 /* ---- the local part of an item ---- */
 
-static uint32_t ascii_size(const byteset *b) {
-    return (uint32_t)__builtin_popcountll(b->w[0]) + (uint32_t)__builtin_popcountll(b->w[1]);
-}
-
 /* Might a cover hold more characters than the loop?  A string ends by one that it does not hold, and has escapes. */
 static bool may_be_wider(const set *at, const loop *l) {
     bool beyond = l->on.beyond != BEYOND_NONE || (at->allow.w[2] | at->allow.w[3]) == 0;
-    return !beyond || ascii_size(&at->allow) > ascii_size(&l->on.ascii) + 2;
+    return !beyond || byteset_ascii_size(&at->allow) > byteset_ascii_size(&l->on.ascii) + 2;
 }
 
 /* Does what an item covers hold more than the loop?  Negative: failed. */
 static int is_wider(use *u, const item *it, const loop *l, cover *c) {
-    uint32_t n = ascii_size(&l->on.ascii);
+    uint32_t n = byteset_ascii_size(&l->on.ascii);
     if (!item_cover(u, it, c)) return -1;
     return c->chars != NULL && c->any && c->sure >= SHORT_CHARS && c->n >= n && c->chars->of.beyond >= l->on.beyond &&
            (c->n > n || c->chars->of.beyond > l->on.beyond);

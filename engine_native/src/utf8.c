@@ -47,12 +47,6 @@ const utf8_form utf8_forms[UTF8_FORMS] = {{0xC2, 0xDF, 0x80, 0xBF, 1}, {0xE0, 0x
                                           {0xED, 0xED, 0x80, 0x9F, 2}, {0xEE, 0xEF, 0x80, 0xBF, 2}, {0xF0, 0xF0, 0x90, 0xBF, 3},
                                           {0xF1, 0xF3, 0x80, 0xBF, 3}, {0xF4, 0xF4, 0x80, 0x8F, 3}};
 
-const utf8_form *utf8_form_of(uint32_t byte) {
-    for (int i = 0; i < UTF8_FORMS; i++)
-        if (utf8_forms[i].first <= byte && byte <= utf8_forms[i].last) return &utf8_forms[i];
-    return NULL;
-}
-
 /* lo and hi have the same encoded length.  Cut where a trailing byte would
  * have to run over its whole range only in part: the classic recursive split,
  * at most four levels deep. */

@@ -17,8 +17,6 @@ typedef struct utf8_form {
 } utf8_form;
 #define UTF8_FORMS 8
 extern const utf8_form utf8_forms[UTF8_FORMS];
-/* The form that a first byte begins; NULL if it begins none. */
-const utf8_form *utf8_form_of(uint32_t byte);
 
 /* One product of byte ranges: every sequence b[0] in lo[0]..hi[0], ... is valid. */
 typedef struct utf8_span {

@@ -7,9 +7,8 @@
 
 uint64_t byte_class(uint32_t byte) {
     uint32_t bit;
-    static const uint8_t alone[] = {0xC2, 0xE1, 0xE2, 0xE3, 0xEF}; /* those of BEYOND_ALL that are not all of BEYOND_MOST */
-    for (uint32_t i = 0; i < sizeof alone; i++)
-        if (byte == alone[i]) return UINT64_C(1) << (38 + i);
+    for (uint32_t i = 0; i < CHAR_PARTLY; i++)
+        if (byte == char_partly[i]) return UINT64_C(1) << (38 + i); /* 38 .. 42 */
     if (byte >= 0xF0)
         bit = 62;
     else if (byte >= 0xE0)
