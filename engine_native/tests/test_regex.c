@@ -135,6 +135,7 @@ TEST(text_automaton__any_pattern__is_deterministic_and_without_surrogates) {
 TEST(text_automaton__two_spellings_of_a_language__differ_in_nothing) {
     static const char *const same[][2] = {
         {"(a|b)*", "[ab]*"}, {"a(?=b)b", "ab"}, {"(?!a).", "[^a\\n\\r\\u2028\\u2029]"}, {"x*(x|y)*y?", "[xy]*"}, {"a+b|b", "a*b"},
+        {"(a|b)x\\1", "axa|bxb"},
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         bench t;
