@@ -154,7 +154,7 @@ TEST(text_automaton__errors__have_a_code_and_an_offset) {
         uint64_t offset;
     } cases[] = {
         {"ab(", STE_ERR_SYNTAX, 2},
-        {"(a)\\1", STE_ERR_UNSUPPORTED, 3},
+        {"(a+)\\1", STE_ERR_UNSUPPORTED, 4},
         {"a{100001}", STE_ERR_LIMIT, 8},
         {"(a|b)*a(a|b){30}", STE_ERR_LIMIT, 0},
         {"(?:ab?){0,100000}{2}", STE_ERR_SYNTAX, 17},
