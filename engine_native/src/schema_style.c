@@ -19,7 +19,7 @@ static const struct style styles[] = {
     {.name = "json"},
     {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>"},
     {.name = "qwen_padded_xml", .member = "<parameter=", .middle = ">\n", .close = "\n</parameter>", .guard = "\n</parameter>",
-     .forbidden = "<>"},
+     .forbidden = "<>", .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
     {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
      .forbidden = "<>\""},
     {.name = "step_xml", .member = "<steptml:parameter name=\"", .middle = "\">", .close = "</steptml:parameter>",
@@ -46,7 +46,7 @@ static const struct style styles[] = {
      .named_only = true},
     {.name = "pythonic", .member = "", .middle = "=", .forbidden = " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~"},
     {.name = "function_gemma", .guard = "<escape>", .forbidden = " :,{}[]\"<>|"},
-    {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|"},
+    {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|", .python = TYPE_NULL},
 };
 
 #define N_STYLES (sizeof styles / sizeof *styles)
@@ -225,10 +225,11 @@ expr *style_integer(schema_context *c, expr *one) {
 }
 
 expr *style_word(schema_context *c, uint32_t kind) {
-    bool python = c->form == FORM_PYTHON;
-    if (kind == TYPE_NULL) return expr_text(c->b, python ? "None" : "null");
-    if (kind == TYPE_TRUE) return expr_text(c->b, python ? "True" : "true");
-    return expr_text(c->b, python ? "False" : "false");
+    expr *plain = expr_text(c->b, kind == TYPE_NULL ? "null" : kind == TYPE_TRUE ? "true" : "false");
+    expr *python = expr_text(c->b, kind == TYPE_NULL ? "None" : kind == TYPE_TRUE ? "True" : "False");
+    if (c->form == FORM_PYTHON) return python;
+    if (!form_is_spelled(c->form) || (c->style->python & kind) == 0) return plain;
+    return expr_choice(c->b, (expr *[]){plain, python}, 2);
 }
 
 expr *style_fixed_item(schema_context *c, const json *value) {

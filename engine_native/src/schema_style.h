@@ -41,6 +41,7 @@ struct style {
     const char *forbidden;    /* characters that a key cannot have, besides controls */
     const style_escape *escapes; /* in keys; ends with from = 0 */
     bool kinds;               /* labels name the JSON type: see style_label */
+    uint32_t python;          /* types whose only value may stand as Python spells it, too, where values are no JSON text */
     bool named_only;          /* keys must be known: only what declares them all can be written */
 };
 

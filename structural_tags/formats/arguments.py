@@ -38,6 +38,8 @@ class Fields:
     """Characters of keys and what is written for them."""
     line: str = ""
     """Written by templates after each field."""
+    python: bool = False
+    """Templates print true, false and null as Python does, and so may the model."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Braces:
 
     style: str
     quote: str
+    null: str = "null"
+    """What templates print for null; the model may write JSON's word as well."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
 JSON = Json()
 QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n")
 QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>")
-QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n")
+QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n", python=True)
 MINIMAX = Fields("minimax_xml", '<parameter name="', '">', "</parameter>", line="\n")
 STEP = Fields("step_xml", '<steptml:parameter name="', '">', "</steptml:parameter>")
 GLM = Fields("glm_xml", "<arg_key>", "</arg_key>", "</arg_value>", middle2="<arg_value>")
@@ -178,7 +182,7 @@ COHERE = Nested(
     after_label='">',
     escapes=(("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")),
 )
-GEMMA = Braces("gemma", '<|"|>')
+GEMMA = Braces("gemma", '<|"|>', null="None")
 FUNCTION_GEMMA = Braces("function_gemma", "<escape>")
 PYTHONIC = Keywords()
 

@@ -72,6 +72,39 @@ def test_words_of_python_are_read_where_no_string_can_stand(schema: Any, text: s
 
 
 QWEN = next(style for style in STYLES if style.style == "qwen_xml")
+PADDED = next(style for style in STYLES if style.style == "qwen_padded_xml")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "boolean"}, "True", True),
+        ({"type": ["boolean", "null"]}, " None", None),
+        ({"enum": ["a", False]}, "False", False),
+        ({"type": ["string", "null"]}, "None", None),
+        ({"type": ["string", "null"]}, "none", "none"),
+        ({"type": "string"}, "True", "True"),
+        ({"enum": ["True", True]}, "True", True),
+        ({"anyOf": [{"const": "True"}, {"type": "integer"}]}, "True", "True"),
+        ({"type": "array"}, "[true]", [True]),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize("strict", [True, False])
+def test_words_of_python_count_as_words_of_json_where_templates_print_them(
+    schema: Any, text: str, expected: Any, pieces: int, strict: bool
+) -> None:
+    root = {"properties": {"a": schema}}
+
+    assert _read(PADDED, f"<parameter=a>\n{text}\n</parameter>", root, strict=strict, pieces=pieces) == {"a": expected}
+
+
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_null_of_gemma_is_read_in_either_spelling_and_strings_stay(pieces: int) -> None:
+    style = next(style for style in STYLES if style.style == "gemma")
+    text = '{a:None,b:[None,null,<|"|>None<|"|>],None:{c: None }}'
+
+    assert _read(style, text, True, pieces=pieces) == {"a": None, "b": [None, None, "None"], "None": {"c": None}}
 
 
 @pytest.mark.parametrize(

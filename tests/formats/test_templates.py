@@ -109,7 +109,6 @@ def _shapes(family: Family) -> dict[str, tuple[str, dict[str, Any]]]:
     }
     if not family.flat:
         shapes["deep"] = ("search", {"query": "q", "options": {"deep": False, "note": 'x "y"\nz'}, "tags": ["", "y"]})
-    if not family.flat and not family.python_words:
         shapes["words"] = ("search", {"query": "null", "options": {"deep": True}, "tags": [None], "limit": None})
         shapes["switch"] = ("get_weather", {"city": "True", "metric": True})
     return shapes

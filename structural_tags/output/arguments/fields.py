@@ -39,6 +39,8 @@ class FieldsReader:
         """What the style's label said of the value at hand."""
         self._reading = Reading(Kind.EITHER)
         self._kept: list[str] = []
+        self._word = False
+        """The JSON at hand begins like a word of Python: kept, as it may be one."""
         self._blank = ""
         self._strings = JsonStrings()
         self._marks = 0
@@ -156,7 +158,8 @@ class FieldsReader:
 
     def _start_value(self, label: Kind | None) -> None:
         self._write_key(self._key)
-        self._reading = reading_of(self._schema, self._key, label=label)
+        self._reading = reading_of(self._schema, self._key, label=label, python=self._style.python)
+        self._word = False
         self._blank = ""
         self._strings = JsonStrings()
         self._marks = 0
@@ -220,7 +223,7 @@ class FieldsReader:
 
     @property
     def _streams_json(self) -> bool:
-        return self._reading.kind is Kind.JSON and self._strict
+        return self._reading.kind is Kind.JSON and self._strict and not self._word
 
     def _more(self, text: str) -> None:
         if self._streams_string:
@@ -236,7 +239,10 @@ class FieldsReader:
             text = text.lstrip(BLANKS)
             if not text:
                 return
-            self._kept.append("")
+            self._word = self._style.python and text[0] in "TFN"
+            self._kept.append(text if self._word else "")
+            if self._word:
+                return
         bare = text.rstrip(BLANKS)
         if bare:
             self._out.append(self._blank + bare)
