@@ -84,6 +84,7 @@ struct schema_context {
     value_form form, inner;     /* of what is being lowered, and of what is inside it */
     uint32_t level, inner_level; /* where lines are indented: of nesting; else 0 */
     uint32_t string, character, number, integer, digits; /* rules, + 1 once made */
+    uint32_t closing_key; /* likewise: see schema_style.h, longest_key */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
     uint32_t table_size, n_entries;

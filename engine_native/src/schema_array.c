@@ -95,7 +95,6 @@ static void add_item(schema_context *c, const schema_branch *branch, uint32_t in
 static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t index) {
     literal_list list = {0};
     add_item(c, branch, index, &list);
-    if (list.n == 0) style_check_any(c, schema_place(c, branch));
     return conjunction_rule(c, &list);
 }
 

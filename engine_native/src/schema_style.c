@@ -43,7 +43,7 @@ static const struct style styles[] = {
      .guard = "</cofl:value>", .forbidden = "", .escapes = markup_escapes},
     {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[", .close_key = "</", .key_end = ">",
      .item = "]<]minimax[>[<item>", .item_end = "]<]minimax[>[</item>", .guard = "]<]minimax[>[", .forbidden = "<>[]/",
-     .named_only = true},
+     .longest_key = 64, .item_key = "item"},
     {.name = "pythonic", .member = "", .middle = "=", .forbidden = " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~"},
     {.name = "function_gemma", .guard = "<escape>", .forbidden = " :,{}[]\"<>|"},
     {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|", .python = TYPE_NULL},
@@ -277,20 +277,48 @@ expr *style_key(schema_context *c, const json *place, const char *key, uint32_t 
     return expr_sequence(b, parts.at, parts.n);
 }
 
-fsm *style_keys(schema_context *c, fsm *keys) {
-    if (keys_are_json(c) || keys == NULL) return keys;
-    if (c->style->named_only) return NULL;
+/* Over code points: at least one character, and at most as many as the style allows. */
+static fsm *writable_keys(const schema_context *c) {
     fsm *f = fsm_new(c->b->w);
-    uint32_t more = fsm_state(f);
-    f->final.at[more] = 1;
-    for (uint32_t at = 0; at < 2; at++) {
+    uint32_t most = c->style->longest_key, more = fsm_state(f);
+    for (uint32_t at = 0;;) {
+        f->final.at[more] = 1;
         for (uint32_t cp = 0x20; cp < DELETE; cp++)
             if (strchr(c->style->forbidden, (char)cp) == NULL) fsm_edge_add(f, at, cp, cp, more);
         fsm_edge_add(f, at, DELETE + 1, 0xD7FF, more);
         fsm_edge_add(f, at, 0xE000, UTF8_MAX, more);
+        if (at == more || (most != 0 && more == most)) return f;
+        at = more;
+        if (most != 0) more = fsm_state(f);
     }
-    keys = fsm_intersection(keys, fsm_determinise_fully(f));
+}
+
+fsm *style_keys(schema_context *c, fsm *keys) {
+    if (keys_are_json(c) || keys == NULL) return keys;
+    keys = fsm_intersection(keys, fsm_determinise_fully(writable_keys(c)));
+    if (keys != NULL && c->style->item_key != NULL && c->form != FORM_LIST) { /* else an array could be read as an object of equal keys */
+        fsm *item = fsm_new(c->b->w);
+        uint32_t at = item->start;
+        for (const char *p = c->style->item_key; *p != '\0'; p++) {
+            uint32_t next = fsm_state(item);
+            fsm_edge_add(item, at, (uint8_t)*p, (uint8_t)*p, next);
+            at = next;
+        }
+        item->final.at[at] = 1;
+        keys = fsm_difference(keys, fsm_determinise_fully(item));
+    }
     return keys == NULL ? NULL : fsm_reduce(keys);
+}
+
+/* Where the key of a value that is not declared stands again: which one it was is not remembered, and nobody reads it. */
+static expr *closing_key(schema_context *c) {
+    if (c->closing_key == 0) {
+        fsm *keys = writable_keys(c), *f = fsm_new(c->b->w);
+        for (uint32_t s = 1; s < fsm_size(keys); s++) f->final.at[fsm_state(f)] = keys->final.at[s];
+        for (uint32_t e = 0; e < keys->edges.n; e++) fsm_utf8_add(f, keys->edges.at[e].from, keys->edges.at[e].lo, keys->edges.at[e].hi, keys->edges.at[e].to);
+        c->closing_key = rule_of(c->b, expr_fsm(c->b, f)) + 1;
+    }
+    return expr_rule(c->b, c->closing_key - 1);
 }
 
 expr *style_spelled_keys(schema_context *c, const fsm *keys) {
@@ -327,27 +355,6 @@ expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr 
     expr *begin = expr_pair(b, c->space.inside, mark(c, c->style->member));
     expr *pair = expr_sequence(b, (expr *[]){begin, key, value}, 3);
     if (c->style->close_key == NULL) return pair;
+    if (!known) bare_key = closing_key(c);
     return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close_key), bare_key, mark(c, c->style->key_end)}, 4);
-}
-
-static bool writes_any_key(const schema_context *c) { return c->now == &c->json || !c->style->named_only; }
-
-void style_check_object(schema_context *c, const schema_branch *branch) {
-    static const char *const open[] = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", NULL};
-    bool declares = false;
-    for (uint32_t i = 0; i < branch->n_holds && !writes_any_key(c); i++) {
-        for (const char *const *key = open; *key != NULL; key++) {
-            const json *at = json_get(branch->holds[i], *key);
-            declares = declares || (at != NULL && at->kind == JSON_FALSE);
-            if (at == NULL || at->kind == JSON_FALSE) continue;
-            json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "style %s can only write keys that are declared: \"%s\" is not supported", c->style->name, *key);
-        }
-        declares = declares || json_get(branch->holds[i], "properties") != NULL;
-    }
-    if (!declares && !writes_any_key(c))
-        json_escape(c->b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "style %s cannot write an object without \"properties\"", c->style->name);
-}
-
-void style_check_any(schema_context *c, const json *place) {
-    if (!writes_any_key(c)) json_escape(c->b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write any value: a schema is needed here", c->style->name);
 }

@@ -42,7 +42,8 @@ struct style {
     const style_escape *escapes; /* in keys; ends with from = 0 */
     bool kinds;               /* labels name the JSON type: see style_label */
     uint32_t python;          /* types whose only value may stand as Python spells it, too, where values are no JSON text */
-    bool named_only;          /* keys must be known: only what declares them all can be written */
+    uint32_t longest_key;     /* of keys that are not declared, where their values end with a key again: any such key; 0: else */
+    const char *item_key;     /* the key that an item has there: within values only a declared key can be the same; NULL: none */
 };
 
 /* 0: JSON; a number of a style; or UINT32_MAX. */
@@ -80,9 +81,6 @@ fsm *style_keys(schema_context *c, fsm *keys);
 expr *style_spelled_keys(schema_context *c, const fsm *keys);
 /* A member; known: its key was named, and not spelled as above. */
 expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value);
-/* Escape unless the style can write all objects of the branch; any value. */
-void style_check_object(schema_context *c, const schema_branch *branch);
-void style_check_any(schema_context *c, const json *place);
 
 /* ---- schema_raw.c: strings that are no JSON ---- */
 

@@ -64,8 +64,6 @@ class Nested:
     """JSON types and their labels; no labels: no types."""
     after_label: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
-    anything: str = ""
-    """A grammar of all arguments, where the engine writes only what a schema names."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +86,6 @@ class Keywords:
 ArgumentStyle = Json | Fields | Nested | Braces | Keywords
 
 _BAR = "\uff5c"
-
-
-def _texts_without(mark: str) -> str:
-    """Rules of EBNF: `text0` is any text without the mark, `text<n>` what may follow its first n letters.
-
-    Each letter leads to the longest beginning of the mark that the text then ends with (Knuth, Morris and Pratt).
-    """
-    rules = []
-    for matched in range(len(mark)):
-        ends = {}
-        for letter in sorted(set(mark)):
-            text = mark[:matched] + letter
-            ends[letter] = next(n for n in range(len(text), -1, -1) if text.endswith(mark[:n]))
-        cases = [f'"{letter}" text{n}' for letter, n in ends.items() if 0 < n < len(mark)]
-        others = "".join(rf"\{letter}" if letter in "[]" else letter for letter in ends if ends[letter] > 0)
-        rules.append(f'text{matched} ::= "" | {" | ".join([*cases, f"[^{others}] text0"])}\n')
-    return "".join(rules)
 
 
 _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
@@ -164,12 +145,6 @@ MINIMAX_M3 = Nested(
     _M3 + "</",
     _M3,
     close_end=">",
-    anything=f"""
-root ::= member* | "\\n"
-member ::= "{_M3}<" key ">" value "{_M3}</" key ">"
-value ::= text0 | member+
-key ::= [a-zA-Z_] [a-zA-Z0-9_.]{{0,63}}
-{_texts_without(_M3)}""",
 )
 COHERE = Nested(
     "cohere_xml",

@@ -289,7 +289,7 @@ def test_pythons_literals_are_read(text: str, expected: Any, pieces: int) -> Non
 
 
 _FAMILIES = ("qwen3_coder", "mimo_v2", "glm_4_7", "minimax_m2", "deepseek_v4", "kimi_k3", "gemma_4", "lfm2", "step_3")
-_FAMILIES += ("gigachat_3_5", "command_xml")
+_FAMILIES += ("gigachat_3_5", "command_xml", "minimax_m3", "seed_oss")
 
 
 @pytest.mark.parametrize("name", _FAMILIES)
@@ -464,7 +464,6 @@ def test_call_in_nested_marks_that_is_no_call_stays_as_far_as_it_came(
 
 
 def test_arguments_of_a_tool_that_is_not_strict_are_any_nested_marks() -> None:
-    """The engine writes only what a schema names, so that these have a grammar of their own."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>", b"]<]minimax[>["]
     tool = Tool("f", {"properties": {"a": INTEGER}}, strict=False)
     tag = build_tag(get_format("minimax_m3"), tools=(tool,), tool_choice="required", reasoning=False)
@@ -483,6 +482,40 @@ def test_arguments_of_a_tool_that_is_not_strict_are_any_nested_marks() -> None:
             ids = tokenised(text.encode(), known)
             matcher = Matcher(grammar)
             assert (matcher.accept_tokens(ids) == len(ids) and matcher.can_terminate()) == allowed, text
+
+
+@pytest.mark.parametrize(
+    ("values", "valid"),
+    [
+        ({"a": 1, "é ü": "x", "b-2": [1, "y", {"k": "v"}], "o": {"p": {"q": True}}}, True),
+        ({"item": "x"}, True),
+        ({"a": "x"}, False),
+        ({"n": {"limit": 5}}, True),
+        ({"n": {"limit": "five"}}, False),
+        ({"n": {"x": "y"}}, True),
+    ],
+)
+def test_strict_tool_with_an_open_schema_can_be_called_in_nested_marks(values: dict[str, Any], valid: bool) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": INTEGER, "n": {"type": "object", "properties": {"limit": INTEGER}}},
+    }
+    tool, fmt = Tool("f", schema), get_format("minimax_m3")
+    tag = build_tag(fmt, tools=(tool,), tool_choice="required", reasoning=False)
+    assert tag is not None
+    compiler = Compiler(
+        Vocabulary(
+            [bytes([byte]) for byte in range(256)] + [b"<the end>"], special_token_ids=[256], stop_token_ids=[256]
+        )
+    )
+    text = render(ParsedOutput(calls=(Call("f", json.dumps(values, ensure_ascii=False)),)), fmt)
+
+    matcher = Matcher(compiler.compile_structural_tag(tag))
+    accepted = matcher.accept_bytes(text.encode()) and matcher.can_terminate()
+    answer = fold(events_of(OutputParser(fmt, tools=(tool,), reasoning=False), list(text)))
+
+    assert accepted == valid
+    assert json.loads(answer.calls[0].arguments) == values
 
 
 def test_styles_are_those_of_the_formats() -> None:

@@ -23,7 +23,8 @@ from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schem
 _ITEM = "item"
 _MOST_KEY = 256
 """Characters of a closing mark's key that are held back."""
-_NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
+_NO_KEY = re.compile(r"[<>\[\]/\x00-\x1f\x7f]")
+"""What no key has, so that a closing mark ends there at the latest."""
 
 
 @dataclass
