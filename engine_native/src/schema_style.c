@@ -17,7 +17,8 @@ static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>
 
 static const struct style styles[] = {
     {.name = "json"},
-    {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>"},
+    {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>",
+     .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
     {.name = "qwen_padded_xml", .member = "<parameter=", .middle = ">\n", .close = "\n</parameter>", .guard = "\n</parameter>",
      .forbidden = "<>", .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
     {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
@@ -35,6 +36,8 @@ static const struct style styles[] = {
      .guard = "</" GCML "parameter>", .forbidden = "<>\""},
     {.name = "glm_xml", .member = "<arg_key>", .middle = "</arg_key>", .middle2 = "<arg_value>", .close = "</arg_value>",
      .guard = "</arg_value>", .forbidden = "<>"},
+    {.name = "longcat_xml", .member = "<longcat_arg_key>", .middle = "</longcat_arg_key>", .middle2 = "<longcat_arg_value>",
+     .close = "</longcat_arg_value>", .guard = "</longcat_arg_value>", .forbidden = "<>"},
     {.name = "kimi_k3_xml", .member = "<|open|>argument key=\"", .middle = "\" type=\"",
      .labels = {"string", "number", "number", "array", "object"}, .after_label = "\"<|sep|>", .close = "<|close|>argument<|sep|>",
      .guard = "<|close|>argument<|sep|>", .forbidden = "", .escapes = quote_escapes, .kinds = true},
@@ -60,7 +63,7 @@ uint32_t style_number(const char *name) {
 }
 
 const char *style_names(void) {
-    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, gigachat_xml, glm_xml, kimi_k3_xml, cohere_xml, "
+    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, gigachat_xml, glm_xml, longcat_xml, kimi_k3_xml, cohere_xml, "
            "minimax_m3_xml, pythonic, function_gemma, gemma";
 }
 

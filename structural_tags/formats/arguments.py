@@ -39,7 +39,7 @@ class Fields:
     line: str = ""
     """Written by templates after each field."""
     python: bool = False
-    """Templates print true, false and null as Python does, and so may the model."""
+    """True, false and null may stand as Python prints them, which templates do."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,21 @@ _BAR = "\uff5c"
 _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
 
 JSON = Json()
-QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n")
-QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>")
+QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n", python=True)
+QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>", python=True)
 QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n", python=True)
 MINIMAX = Fields("minimax_xml", '<parameter name="', '">', "</parameter>", line="\n")
 STEP = Fields("step_xml", '<steptml:parameter name="', '">', "</steptml:parameter>")
 GLM = Fields("glm_xml", "<arg_key>", "</arg_key>", "</arg_value>", middle2="<arg_value>")
 GLM_LINES = Fields("glm_xml", "<arg_key>", "</arg_key>\n", "</arg_value>", middle2="<arg_value>", line="\n")
+LONGCAT = Fields(
+    "longcat_xml",
+    "<longcat_arg_key>",
+    "</longcat_arg_key>\n",
+    "</longcat_arg_value>",
+    middle2="<longcat_arg_value>",
+    line="\n",
+)
 DSML = Fields(
     "deepseek_xml",
     f'<{_BAR}DSML{_BAR}parameter name="',
@@ -162,6 +170,6 @@ FUNCTION_GEMMA = Braces("function_gemma", "<escape>")
 PYTHONIC = Keywords()
 
 STYLES: tuple[ArgumentStyle, ...] = (
-    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, GCML, KIMI_K3),
+    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, LONGCAT, DSML, DSML_SPACED, GCML, KIMI_K3),
     *(MINIMAX_M3, COHERE, GEMMA, FUNCTION_GEMMA, PYTHONIC),
 )

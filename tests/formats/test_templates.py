@@ -106,11 +106,12 @@ def _shapes(family: Family) -> dict[str, tuple[str, dict[str, Any]]]:
         "json": ("search", {"query": '{"name": "now", "arguments": {}}'}),
         "marks": ("search", {"query": own if isinstance(calls.syntaxes[0].arguments, Json) else "<tool>{}</tool>"}),
         "empty": ("search", {"query": ""}),
+        "nothing": ("search", {"query": "None", "limit": None}),
+        "switch": ("get_weather", {"city": "True", "metric": True}),
     }
     if not family.flat:
         shapes["deep"] = ("search", {"query": "q", "options": {"deep": False, "note": 'x "y"\nz'}, "tags": ["", "y"]})
         shapes["words"] = ("search", {"query": "null", "options": {"deep": True}, "tags": [None], "limit": None})
-        shapes["switch"] = ("get_weather", {"city": "True", "metric": True})
     return shapes
 
 

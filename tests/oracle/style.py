@@ -22,6 +22,7 @@ FLAT = {
     "step_xml": ('<steptml:parameter name="', '">', "</steptml:parameter>"),
     "minimax_xml": ('<parameter name="', '">', "</parameter>"),
     "glm_xml": ("<arg_key>", "</arg_key><arg_value>", "</arg_value>"),
+    "longcat_xml": ("<longcat_arg_key>", "</longcat_arg_key><longcat_arg_value>", "</longcat_arg_value>"),
 }
 """Before a key, between it and its value, after that; no label tells strings from other values."""
 DEEPSEEK = {
@@ -33,7 +34,7 @@ M3 = "]<]minimax[>["
 GEMMA = {"gemma": '<|"|>', "function_gemma": "<escape>"}
 """The marks around strings."""
 PYTHON = {"True": True, "False": False, "None": None}
-PYTHON_FLAT = ("qwen_padded_xml",)
+PYTHON_FLAT = ("qwen_xml", "qwen_padded_xml")
 """Where Python's words may stand for a whole value."""
 STYLES = (*FLAT, *DEEPSEEK, "kimi_k3_xml", "cohere_xml", "minimax_m3_xml", "pythonic", *GEMMA)
 

@@ -119,7 +119,7 @@ async def test_reasoning_ends_early_enough_for_the_answer(name: str, tool_format
 @pytest.mark.parametrize("name", ["schema", "required", "tag"])
 @pytest.mark.parametrize("most", [0, 1, 4, 20])
 async def test_reasoning_is_bounded_and_ends_before_the_budget(name: str, tool_format: str, most: int) -> None:
-    """One character is one token here. Both bounds are met: the block's own, and what the answer leaves of the tokens."""
+    """One character is one token here. Both bounds hold: the block's own, and what the answer leaves of the tokens."""
     longest = 0
     async with running(Script(), tool_format=tool_format) as server:
         fields = {"reasoning_effort": "high", "max_reasoning_tokens": most, **CASES[name]}
