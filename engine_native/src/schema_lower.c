@@ -183,6 +183,7 @@ expr *schema_fixed(schema_context *c, const json *v) {
         return style_word(c, TYPE_TRUE);
     case JSON_STRING:
         if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
+        if (c->form == FORM_LITERAL) return literal_fixed(c, v->u.text, v->n);
         return excluded_in(c, v->u.text, v->n) ? expr_never(c->b) : json_fixed_string(c->b, v->u.text, v->n);
     case JSON_ARRAY:
     case JSON_OBJECT:
@@ -271,8 +272,14 @@ static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch 
     value_form outer = c->form;
     bool container = kind == TYPE_OBJECT || kind == TYPE_ARRAY, listed = is_listed(c, branch);
     c->inner = style_inner(c, kind);
-    if (container && form_is_raw(outer) && c->inner == FORM_JSON) style_form(c, FORM_JSON);
+    bool as_json = container && form_is_raw(outer) && c->inner == FORM_JSON;
+    if (as_json) style_form(c, FORM_JSON);
     expr *one = lower_bare(c, kind, branch);
+    if (as_json && c->style->literals) {
+        c->inner = FORM_LITERAL;
+        style_form(c, FORM_LITERAL);
+        one = expr_choice(c->b, (expr *[]){one, lower_bare(c, kind, branch)}, 2);
+    }
     style_form(c, outer);
     return style_value(c, kind, listed, one);
 }

@@ -18,7 +18,7 @@ static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>
 static const struct style styles[] = {
     {.name = "json"},
     {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>",
-     .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
+     .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL, .literals = true},
     {.name = "qwen_padded_xml", .member = "<parameter=", .middle = ">\n", .close = "\n</parameter>", .guard = "\n</parameter>",
      .forbidden = "<>", .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
     {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
@@ -156,7 +156,7 @@ void style_level(schema_context *c, uint32_t level) {
 
 void style_form(schema_context *c, value_form f) {
     c->form = f;
-    c->now = f == FORM_JSON || f == FORM_GEMMA || f == FORM_PYTHON ? &c->json : &c->list;
+    c->now = f == FORM_LIST || form_is_raw(f) ? &c->list : &c->json;
     c->space = c->now->space;
 }
 
@@ -171,7 +171,7 @@ value_form style_root(schema_context *c, const json *schema) {
 static bool is_recursive(const schema_context *c) { return c->style->item != NULL; }
 
 value_form style_inner(const schema_context *c, uint32_t kind) {
-    if (c->form == FORM_JSON || c->form == FORM_GEMMA || c->form == FORM_PYTHON) return c->form;
+    if (c->now == &c->json) return c->form;
     if (is_pythonic(c)) return FORM_PYTHON;
     if (c->form != FORM_LIST && !is_recursive(c)) return FORM_JSON;
     return kind == TYPE_ARRAY ? FORM_ITEM : FORM_ARGUMENT;
@@ -230,7 +230,7 @@ expr *style_integer(schema_context *c, expr *one) {
 expr *style_word(schema_context *c, uint32_t kind) {
     expr *plain = expr_text(c->b, kind == TYPE_NULL ? "null" : kind == TYPE_TRUE ? "true" : "false");
     expr *python = expr_text(c->b, kind == TYPE_NULL ? "None" : kind == TYPE_TRUE ? "True" : "False");
-    if (c->form == FORM_PYTHON) return python;
+    if (c->form == FORM_PYTHON || c->form == FORM_LITERAL) return python;
     if (!form_is_spelled(c->form) || (c->style->python & kind) == 0) return plain;
     return expr_choice(c->b, (expr *[]){plain, python}, 2);
 }
@@ -256,7 +256,8 @@ static bool is_plain_key(const schema_context *c, const char *key, uint32_t n) {
     return n > 0;
 }
 
-static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON || c->form == FORM_PYTHON; }
+/* Strings, that is. */
+static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON || c->form == FORM_PYTHON || c->form == FORM_LITERAL; }
 
 static const char *escape_of(const schema_context *c, uint32_t cp) {
     for (const style_escape *e = c->style->escapes; e != NULL && e->from != 0; e++)
@@ -266,6 +267,7 @@ static const char *escape_of(const schema_context *c, uint32_t cp) {
 
 expr *style_key(schema_context *c, const json *place, const char *key, uint32_t n) {
     builder *b = c->b;
+    if (c->form == FORM_LITERAL) return literal_fixed(c, key, n);
     if (keys_are_json(c)) return json_fixed_string(b, key, n);
     if (!is_plain_key(c, key, n))
         json_escape(b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write the key \"%.80s\"", c->style->name, key);
@@ -326,6 +328,7 @@ static expr *closing_key(schema_context *c) {
 
 expr *style_spelled_keys(schema_context *c, const fsm *keys) {
     builder *b = c->b;
+    if (c->form == FORM_LITERAL) return literal_texts(c, keys);
     if (keys_are_json(c)) return json_quoted_without(c, c->root, json_spelled_automaton(b, keys));
     fsm *f = fsm_new(b->w);
     for (uint32_t s = 1; s < fsm_size(keys); s++) fsm_state(f);

@@ -10,6 +10,7 @@
  *   BARE      a value with nothing around it: a root that is no object
  *   GEMMA     JSON with bare keys, and strings between marks
  *   PYTHON    JSON with True, False and None
+ *   LITERAL   likewise, and strings as Python prints them: an array or object in ARGUMENT, besides JSON
  *
  *   member [KEY] middle (label after_label) VALUE close      one ARGUMENT and its key
  *
@@ -42,6 +43,7 @@ struct style {
     const style_escape *escapes; /* in keys; ends with from = 0 */
     bool kinds;               /* labels name the JSON type: see style_label */
     uint32_t python;          /* types whose only value may stand as Python spells it, too, where values are no JSON text */
+    bool literals;            /* and arrays and objects as Python prints them */
     uint32_t longest_key;     /* of keys that are not declared, where their values end with a key again: any such key; 0: else */
     const char *item_key;     /* the key that an item has there: within values only a declared key can be the same; NULL: none */
 };
@@ -90,6 +92,11 @@ expr *raw_text(schema_context *c, uint32_t min, uint32_t max);
 expr *raw_texts(schema_context *c, const fsm *f);
 /* One listed text; the guard only in the form GEMMA. */
 expr *raw_fixed(schema_context *c, const char *text, uint32_t n);
+/* Strings as Python prints them, quotes of either kind included: one; those of an automaton over code points, NULL: all; the
+ * same of some lengths.  There is a JSON way to write each: what is too large is left out. */
+expr *literal_fixed(schema_context *c, const char *text, uint32_t n);
+expr *literal_texts(schema_context *c, const fsm *f);
+expr *literal_lengths(schema_context *c, uint32_t min, uint32_t max);
 /* JSON strings, quotes included, of spelled bodies that do not contain the excluded strings. */
 expr *json_quoted_without(schema_context *c, const json *place, fsm *body);
 expr *json_free_without(schema_context *c, const json *place);

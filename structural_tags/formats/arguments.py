@@ -40,6 +40,8 @@ class Fields:
     """Written by templates after each field."""
     python: bool = False
     """True, false and null may stand as Python prints them, which templates do."""
+    literals: bool = False
+    """And so may arrays and objects."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ _BAR = "\uff5c"
 _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
 
 JSON = Json()
-QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n", python=True)
-QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>", python=True)
+QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n", python=True, literals=True)
+QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>", python=True, literals=True)
 QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n", python=True)
 MINIMAX = Fields("minimax_xml", '<parameter name="', '">', "</parameter>", line="\n")
 STEP = Fields("step_xml", '<steptml:parameter name="', '">', "</steptml:parameter>")

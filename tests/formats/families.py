@@ -49,8 +49,6 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search", {"query": '"5" <b>', "options": {"deep": True}, "tags": ["x", "y"], "limit": 2.5}),
     ("get_weather", {"city": "5"}),
 )
-FLAT_CALLS = (CALLS[0], ("search", {"query": "a b"}), CALLS[2])
-"""Without values that a template writes as Python prints them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,6 @@ class Family:
     most_calls: int = 3
     text_arguments: bool = False
     """Arguments are given to the template as JSON text."""
-    flat: bool = False
     lists_tools: bool = True
     variables: dict[str, Any] = field(default_factory=dict)
     switch: str = ""
@@ -100,7 +97,7 @@ FAMILIES: dict[str, Family] = {
         "nemotron_3", _IM, ("\n<|im_end|>",), without_reasoning="<think></think>"
     ),
     _IK + "StepFun3.5-Flash": Family("step_3_5", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n"),
-    _IK + "ByteDance-Seed-OSS": Family("seed_oss", "<seed:bos>assistant\n", ("<seed:eos>",), flat=True),
+    _IK + "ByteDance-Seed-OSS": Family("seed_oss", "<seed:bos>assistant\n", ("<seed:eos>",)),
     _IK + "GLM-4.6": Family("glm_4_5", "<|assistant|>", without_reasoning="\n<think></think>"),
     _IK + "GLM-4.7-Flash": Family("glm_4_7", "<|assistant|>", without_reasoning="</think>"),
     _IK + "GLM-5.2": Family("glm_4_7", "<|assistant|>", without_reasoning="<think></think>"),

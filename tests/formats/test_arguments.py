@@ -243,12 +243,34 @@ def test_text_of_a_string_is_handed_on_at_once(style: ArgumentStyle) -> None:
 
 
 def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
-    reader = reader_of(QWEN, ")", SCHEMA, strict=True)
-    written = [reader.read(character)[0] for character in _field(" [1, 2] ", "l")]
+    reader = reader_of(PADDED, ")", SCHEMA, strict=True)
+    written = [reader.read(character)[0] for character in "<parameter=l>\n [1, 2] \n</parameter>"]
 
     assert "".join(written) == '{"l": [1, 2]'
-    assert written[len("<parameter=l>")] == ""
-    assert written[len("<parameter=l> [1, ")] == " 2"
+    assert written[len("<parameter=l>\n")] == ""
+    assert written[len("<parameter=l>\n [1, ")] == " 2"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "array"}, "['a', \"it's\", None, {'k': True}]", ["a", "it's", None, {"k": True}]),
+        ({"type": "object"}, "{'</parameter>': '\\x07\\u200d\\U0001f98a\\n'}", {"</parameter>": "\x07\u200d🦊\n"}),
+        ({"type": "array"}, '["a", "it\'s </parameter>", null]', ["a", "it's </parameter>", None]),
+        ({"type": "array"}, "[]", []),
+        ({"type": ["string", "array"]}, "['a']", ["a"]),
+        ({"type": ["string", "array"]}, "['a", "['a"),
+        ({"type": "string"}, "['a']", "['a']"),
+        ({"type": "array"}, "['a'] x", "['a'] x"),
+        ({"type": "array"}, "[f()]", "[f()]"),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_arrays_and_objects_as_python_prints_them_are_read(schema: Any, text: str, expected: Any, pieces: int) -> None:
+    root = {"properties": {"a": schema}}
+    strict = isinstance(expected, list | dict)
+
+    assert _read(QWEN, _field(text), root, strict=strict, pieces=pieces) == {"a": expected}
 
 
 @pytest.mark.parametrize(

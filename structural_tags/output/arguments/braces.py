@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from structural_tags.output.arguments.base import escaped, start_of_marker
-from structural_tags.output.arguments.reading import PYTHON_WORDS
+from structural_tags.output.arguments.base import PYTHON_WORDS, escaped, start_of_marker
 
 _SIGN = re.compile(r"[{}\[\]:,]")
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import escaped
-from structural_tags.output.arguments.reading import PYTHON_WORDS
+from structural_tags.output.arguments.base import PYTHON_WORDS, escaped
 
 _OTHER = re.compile(r"""["'\[\](){},:=]""")
 _STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}

@@ -35,8 +35,8 @@ def _field(style: Fields, key: str, value: Any) -> str:
     label = ""
     if style.after_label:
         label = style.string_label if isinstance(value, str) else style.json_label or type_of(value)
-    is_word = value is None or isinstance(value, bool)
-    written = value if isinstance(value, str) else str(value) if style.python and is_word else _dump(value)
+    is_python = style.python if value is None or isinstance(value, bool) else style.literals
+    written = str(value) if isinstance(value, str) or is_python else _dump(value)
     parts = (style.member, key, style.middle, style.middle2, label, style.after_label, written, style.close, style.line)
     return "".join(parts)
 
