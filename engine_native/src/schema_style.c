@@ -53,6 +53,7 @@ static const struct style styles[] = {
 };
 
 #define N_STYLES (sizeof styles / sizeof *styles)
+_Static_assert(N_STYLES <= 16, "a layout has four bits for the style");
 #define PYTHONIC (N_STYLES - 3)
 #define GEMMA (N_STYLES - 2) /* and the last one */
 
