@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from structural_tags.formats.arguments import Nested
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -431,8 +430,6 @@ def _arguments(part: Arguments, tool: Tool) -> Node:
     """What the tool's schema allows if it is strict, else any object."""
     style, schema = part.style, tool.parameters
     if schema is True or not tool.strict:
-        if isinstance(style, Nested) and style.anything:
-            return {"type": "grammar", "grammar": style.anything}
         schema = {"type": "object"}
     node: Node = {"type": "json_schema", "json_schema": schema}
     if style.style != "json":
