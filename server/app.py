@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from engine_native import Compiler
 from server import __version__, errors
+from server.admission import Admission
 from server.auth import ApiKeyMiddleware
 from server.engines.base import Engine
 from server.metrics import Metrics
@@ -43,6 +44,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
             compiler=compiler,
             compile_threads=threads,
             metrics=Metrics(compiler.stats),
+            admission=Admission(settings.server.max_requests),
             system_fingerprint=_fingerprint(engine.model_id, model_format.name),
             started=int(time.time()),
         )

@@ -55,11 +55,11 @@ class ApiError(Exception):
         }
 
     def response(self) -> Response:
-        """The whole answer. 401 and 503 carry the header that HTTP asks for."""
+        """The whole answer. 401, 429 and 503 carry the header that HTTP asks for."""
         headers = {}
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
-        if self.status == 503:
+        if self.status in (429, 503):
             headers["retry-after"] = "1"
         # The message may quote what the client sent, lone surrogates included: stay in ASCII.
         return Response(

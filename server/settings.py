@@ -32,6 +32,12 @@ class ServerSettings(_Table):
     max_body_bytes: int = Field(default=4 << 20, ge=1)
     max_json_depth: int = Field(default=128, ge=1, le=400)
     """Containers inside each other in a request body."""
+    strict_fields: bool = False
+    """Whether an unknown field of a request is a 400, not only named in a header."""
+    max_requests: int | None = Field(default=None, ge=1)
+    """Requests that generate or wait at the same time; more are a 429. None means no limit."""
+    request_timeout_seconds: float | None = Field(default=None, gt=0)
+    """From a request's arrival to the end of its answer; later is a 504. None means no limit."""
     shutdown_seconds: int = Field(default=10, ge=0)
     """How long running requests may go on after the signal to stop."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from engine_native import Compiler
+from server.admission import Admission
 from server.engines.base import Engine
 from server.errors import ApiError
 from server.metrics import Metrics
@@ -27,6 +28,7 @@ class ServerState:
     compile_threads: ThreadPoolExecutor
     """Compiles run here, so that slow ones delay each other and not the event loop."""
     metrics: Metrics
+    admission: Admission
     system_fingerprint: str
     started: int
     """Unix time, the `created` of the model card."""

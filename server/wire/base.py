@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast
+from pydantic import BaseModel, ConfigDict, FailFast, PrivateAttr
 
 T = TypeVar("T")
 
@@ -24,3 +24,14 @@ class Wire(BaseModel):
     """No coercion ("1" is no number), no unknown fields, no change after checking."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Body(Wire):
+    """A whole request."""
+
+    _unknown: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Fields that were left out because nobody knows them (`unknown_fields.validate`)."""
+        return self._unknown

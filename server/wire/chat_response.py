@@ -33,11 +33,22 @@ class ToolCall(_Wire):
     function: Function
 
 
+class Custom(_Wire):
+    name: str
+    input: str
+
+
+class CustomToolCall(_Wire):
+    id: str
+    type: Literal["custom"]
+    custom: Custom
+
+
 class Message(_Wire):
     role: Literal["assistant"]
     content: str | None
     refusal: None
-    tool_calls: list[ToolCall] = []
+    tool_calls: list[ToolCall | CustomToolCall] = []
     reasoning_content: str = ""
     reasoning: str = ""
 
@@ -73,12 +84,31 @@ class Choice(_Wire):
     logprobs: Logprobs | None
     finish_reason: FinishReason
     captures: list[Capture] | None = None
+    token_ids: list[int] = []
+
+
+class PromptTokensDetails(_Wire):
+    cached_tokens: int
+
+
+class CompletionTokensDetails(_Wire):
+    reasoning_tokens: int
 
 
 class Usage(_Wire):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
+    completion_tokens_details: CompletionTokensDetails
+
+
+class PromptLogprob(_Wire):
+    """vLLM's shape: `rank` counts from 1."""
+
+    logprob: float
+    rank: int | None
+    decoded_token: str
 
 
 class ChatCompletion(_Wire):
@@ -89,6 +119,8 @@ class ChatCompletion(_Wire):
     choices: list[Choice]
     usage: Usage
     system_fingerprint: str
+    prompt_logprobs: list[dict[int, PromptLogprob] | None] | None = None
+    prompt_token_ids: list[int] = []
 
 
 class FunctionDelta(_Wire):
@@ -103,11 +135,23 @@ class ToolCallDelta(_Wire):
     function: FunctionDelta
 
 
+class CustomDelta(_Wire):
+    name: str = ""
+    input: str
+
+
+class CustomToolCallDelta(_Wire):
+    index: int
+    id: str = ""
+    type: Literal["custom"] = "custom"
+    custom: CustomDelta
+
+
 class MessageDelta(_Wire):
     role: Literal["assistant"] = "assistant"
     content: str | None = None
     refusal: None = None
-    tool_calls: list[ToolCallDelta] = []
+    tool_calls: list[ToolCallDelta | CustomToolCallDelta] = []
     reasoning_content: str = ""
     reasoning: str = ""
 
@@ -118,6 +162,7 @@ class ChunkChoice(_Wire):
     logprobs: Logprobs | None
     finish_reason: FinishReason | None
     captures: list[Capture] | None = None
+    token_ids: list[int] = []
 
 
 class ChatChunk(_Wire):
@@ -128,3 +173,4 @@ class ChatChunk(_Wire):
     choices: list[ChunkChoice]
     system_fingerprint: str
     usage: Usage | None = None
+    prompt_token_ids: list[int] = []

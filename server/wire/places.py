@@ -31,17 +31,25 @@ def place(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> str:
     the body along: what is not there is a branch name, unless a key is `missing`: that one is the
     last element and belongs to the object reached so far.
     """
-    path = ""
+    written = ""
+    for step in path(body, loc, missing=missing):
+        written += f"[{step}]" if isinstance(step, int) else f".{step}" if written else step
+    return written
+
+
+def path(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> list[int | str]:
+    """The same as keys and indices."""
+    steps: list[int | str] = []
     here = body
     for step, element in enumerate(loc):
         absent = missing and step == len(loc) - 1
         if isinstance(here, dict) and isinstance(element, str) and (element in here or absent):
-            path += f".{element}" if path else element
+            steps.append(element)
             here = here.get(element)
         elif isinstance(here, list) and isinstance(element, int):
-            path += f"[{element}]"
+            steps.append(element)
             here = here[element] if element < len(here) else None
-    return path
+    return steps
 
 
 def from_validation(error: ValidationError, body: Any) -> ApiError:

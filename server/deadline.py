@@ -1,0 +1,43 @@
+"""A request's deadline: each wait for the engine ends there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TypeVar
+
+from server.errors import ApiError
+
+T = TypeVar("T")
+
+
+async def next_within(items: AsyncGenerator[T, None], until: float | None) -> AsyncIterator[T]:
+    """The items, as long as each comes before `until` (`time.perf_counter()`; None: no limit).
+
+    Raises:
+        ApiError: 504. The generator that the wait was for has been cancelled then.
+    """
+    if until is None:
+        async for item in items:
+            yield item
+        return
+    while True:
+        try:
+            async with asyncio.timeout(until - time.perf_counter()):
+                item = await anext(items)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise timed_out() from error
+        yield item
+
+
+def timed_out() -> ApiError:
+    """The request took longer than the server allows."""
+    return ApiError(
+        "the request took longer than this server allows",
+        status=504,
+        kind="server_error",
+        code="request_timeout",
+    )
