@@ -138,15 +138,14 @@ class ChoiceAnswer:
         return chunks
 
     def _count_reasoning(self, events: Sequence[Event], tokens: int) -> None:
-        """All tokens up to the first event that is no reasoning; none where there was no reasoning at all."""
+        """All tokens up to the one that ends the reasoning; none where there was no reasoning at all."""
         if not self._reasons:
             return
         self._reasoned = self._reasoned or any(isinstance(event, ReasoningDelta) for event in events)
         self.reasoning_tokens += tokens
-        if any(not isinstance(event, ReasoningDelta) for event in events):
-            self._reasons = False
-            if not self._reasoned:
-                self.reasoning_tokens = 0
+        self._reasons = self._parser.reasons
+        if not self._reasons and not self._reasoned:
+            self.reasoning_tokens = 0
 
     def choice(self) -> wire.Choice:
         """The whole choice; only after a delta with a finish reason."""

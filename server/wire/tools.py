@@ -113,14 +113,14 @@ def _choice_branch(value: Any) -> str:
     if isinstance(value, str):
         return "mode"
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    return {"allowed_tools": "allowed", "custom": "custom"}.get(str(kind), "object")
+    return kind if kind in ("allowed_tools", "custom") else "function"
 
 
 ToolChoice = Annotated[
     Annotated[Literal["none", "auto", "required"], Tag("mode")]
-    | Annotated[NamedToolChoice, Tag("object")]
+    | Annotated[NamedToolChoice, Tag("function")]
     | Annotated[CustomToolChoice, Tag("custom")]
-    | Annotated[AllowedToolsChoice, Tag("allowed")],
+    | Annotated[AllowedToolsChoice, Tag("allowed_tools")],
     Discriminator(_choice_branch),
 ]
 

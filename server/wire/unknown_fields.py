@@ -58,8 +58,10 @@ def _without(body: dict[str, Any], error: ValidationError) -> tuple[dict[str, An
     be left out."""
     names: list[str] = []
     for detail in error.errors(include_url=False, include_input=False):
-        steps = path(body, detail["loc"])
-        if detail["type"] != "extra_forbidden" or not _may_be_left_out(steps):
+        if detail["type"] != "extra_forbidden":
+            continue
+        steps = path(body, detail["loc"], of_key=True)
+        if not _may_be_left_out(steps):
             continue
         general = ["[]" if isinstance(step, int) else step for step in steps]
         body = _pruned(body, general)
