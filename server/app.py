@@ -21,7 +21,7 @@ from server.auth import ApiKeyMiddleware
 from server.engines.base import Engine
 from server.metrics import Metrics
 from server.model_format import default_reasoning, resolve_format
-from server.routes import chat, models, operations
+from server.routes import chat, completions, models, operations, structured, tokens
 from server.settings import Settings
 from server.state import ServerState
 
@@ -65,7 +65,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     )
     if settings.server.api_key is not None:
         app.add_middleware(ApiKeyMiddleware, api_key=settings.server.api_key)
-    for module in (chat, models, operations):
+    for module in (chat, completions, models, operations, structured, tokens):
         app.include_router(module.router)
     errors.install(app)
     return app

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -35,13 +37,16 @@ class ApiError(Exception):
         kind: str = "invalid_request_error",
         param: str | None = None,
         code: str | None = None,
+        pointer: str = "",
     ) -> None:
+        """`pointer` leads, below `param`, to what is wrong (RFC 6901); the message names it too."""
         super().__init__(message)
         self.message = message
         self.status = status
         self.kind = kind
         self.param = param
         self.code = code
+        self.pointer = pointer
 
     def body(self) -> dict[str, Any]:
         """The JSON object of the answer, also used as the data of a stream's error event."""
@@ -54,9 +59,9 @@ class ApiError(Exception):
             }
         }
 
-    def response(self) -> Response:
+    def response(self, more_headers: Mapping[str, str] | None = None) -> Response:
         """The whole answer. 401, 429 and 503 carry the header that HTTP asks for."""
-        headers = {}
+        headers = dict(more_headers or {})
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         if self.status in (429, 503):
@@ -113,7 +118,11 @@ def install(app: FastAPI) -> None:
             status=error.status_code,
             kind=kind,
             code=_HTTP_CODES.get(error.status_code),
-        ).response()
+        ).response(error.headers)
+
+    async def on_wrong_value(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return ApiError(str(error.errors()[0]["msg"]), code="invalid_value").response()
 
     async def on_engine_down(_: Request, error: Exception) -> Response:
         return unavailable().response()
@@ -124,5 +133,6 @@ def install(app: FastAPI) -> None:
 
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(RequestValidationError, on_wrong_value)
     app.add_exception_handler(EngineUnavailable, on_engine_down)
     app.add_exception_handler(Exception, on_bug)

@@ -23,6 +23,7 @@ from server.engines.base import (
     EngineError,
     EngineUnavailable,
     GenerationRequest,
+    PromptError,
     SamplingOptions,
     TemplateOptions,
     TokenLogprob,
@@ -62,7 +63,9 @@ class Generation:
         arrived: float,
         *,
         warning: str | None = None,
+        param: str = "messages",
     ) -> None:
+        """`param` is the field that the prompt comes from."""
         self.id = request.request_id
         self.warning = warning
         """What was not done as wished, for a header."""
@@ -72,6 +75,7 @@ class Generation:
         self._state = state
         self._request = request
         self._arrived = arrived
+        self._param = param
         self._completion_tokens = 0
         self._cached_tokens = 0
 
@@ -111,6 +115,8 @@ class Generation:
                         await self.answers[delta.index].read_captures(delta)
                         for chunk in self._push(delta):
                             yield chunk
+            except PromptError as error:
+                raise PromptError(str(error), param=error.param or self._param) from error
             finally:
                 metrics.generated(self._completion_tokens)
         for answer in self.answers:
@@ -148,7 +154,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         ApiError: 400 for what cannot be enforced or does not fit, 503 when the engine is down.
         PromptError: the chat template refuses the messages.
     """
-    _check_engine(state, request)
+    check_engine(state, request)
     wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
     if request.continued is not None and state.model_format.answer is not None:
         refuse("continue_final_message", f"not supported by the format {state.model_format.name!r} of this model")
@@ -253,10 +259,11 @@ async def start_text(
     warnings = [f"unknown field: {name}" for name in request.unknown]
     if budget.warning is not None:
         warnings.append(budget.warning)
-    return Generation(state, engine_request, answers, arrived, warning="; ".join(warnings) or None)
+    return Generation(state, engine_request, answers, arrived, warning="; ".join(warnings) or None, param=prompt.param)
 
 
-def _check_engine(state: ServerState, request: SamplingFields) -> None:
+def check_engine(state: ServerState, request: SamplingFields) -> None:
+    """ApiError (503, 429, 400) if the request cannot be served now, or not here."""
     if not state.engine.is_healthy():
         raise unavailable()
     state.admission.check()
@@ -316,6 +323,32 @@ def _readers(state: ServerState, planned: Plan, sampling: SamplingOptions) -> It
     if planned.grammar is not None and planned.structural_tag is not None and names_parts(planned.structural_tag):
         for _ in range(sampling.n):
             yield CaptureReader(planned.grammar, _stop_tokens(state, sampling))
+
+
+async def plan_of(state: ServerState, request: ChatRequest) -> Plan:
+    """What a checked request would be constrained to, if its prompt ends as the model's format says.
+
+    Raises:
+        ApiError: 400 for what cannot be enforced, or does not fit in the tokens that the request allows.
+    """
+    loop = asyncio.get_running_loop()
+    wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
+    planned = await loop.run_in_executor(state.compile_threads, _plan, state, request, state.model_format, wanted)
+    _check_tokens(state, request, constrained=planned.structural_tag is not None)
+    by_default = state.settings.model.complete_within_budget
+    if request.token_limit is not None and wants_budget(request, planned, by_default=by_default):
+        sampling = SamplingOptions(max_tokens=request.token_limit, stop_token_ids=tuple(request.stop_token_ids or ()))
+        await loop.run_in_executor(
+            state.compile_threads, _budget, state, request, planned, state.model_format, sampling
+        )
+    return planned
+
+
+async def prompt_of(state: ServerState, request: ChatRequest) -> list[int]:
+    """The prompt of a checked request. Raises PromptError when the chat template refuses it."""
+    wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
+    prompt, _ = await asyncio.to_thread(_prompt, state, request, wanted)
+    return prompt
 
 
 def _prompt(state: ServerState, request: ChatRequest, reasoning: bool) -> tuple[list[int], str]:

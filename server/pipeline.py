@@ -216,7 +216,7 @@ def _refused(error: EngineError, where: Place) -> Exception:
         return error
     param, pointer = where.locate(error.path or "")
     at = f" (at {pointer})" if pointer else ""
-    return ApiError(f"{param}: {error.message}{at}", param=param, code=code)
+    return ApiError(f"{param}: {error.message}{at}", param=param, code=code, pointer=pointer)
 
 
 def _error_code(error: EngineError) -> str | None:

@@ -81,6 +81,11 @@ async def checked_body(state: ServerState, request: Request, parse: Callable[[by
     return parse(raw)
 
 
+async def off_the_loop(state: ServerState, work: Callable[[], T]) -> T:
+    """The result of `work`, made on one of the threads that compile."""
+    return await asyncio.get_running_loop().run_in_executor(state.compile_threads, work)
+
+
 async def in_time(state: ServerState, work: Awaitable[T], arrived: float) -> T:
     """The result of `work`; ApiError (504) if the request, which came at `arrived`, takes too long."""
     seconds = state.settings.server.request_timeout_seconds
@@ -104,6 +109,16 @@ async def drain(generation: Generation) -> None:
     async with aclosing(generation.chunks()) as chunks:
         async for _ in chunks:
             pass
+
+
+async def drain_all(generations: Sequence[Generation]) -> None:
+    """The same for several at once; the first failure ends all of them."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for generation in generations:
+                group.create_task(drain(generation))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
 
 
 def add_headers(response: Response, generation: Generation) -> None:

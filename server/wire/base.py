@@ -35,3 +35,12 @@ class Body(Wire):
     def unknown(self) -> tuple[str, ...]:
         """Fields that were left out because nobody knows them (`unknown_fields.validate`)."""
         return self._unknown
+
+
+class Answer(BaseModel):
+    """What clients get back. A key appears exactly when it was given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def to_json(self) -> str:
+        return self.model_dump_json(exclude_unset=True)

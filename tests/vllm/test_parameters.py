@@ -79,7 +79,7 @@ def test_conversation_goes_on_inside_of_the_last_message(live: LiveEngine) -> No
 
     assert live.engine.text_of(prompt).endswith("one, two")
     with pytest.raises(PromptError):
-        live.engine.render_chat(messages[:1] + [{"role": "tool"}], None, reasoning=False, template=template)
+        live.engine.render_chat([*messages[:1], {"role": "tool"}], None, reasoning=False, template=template)
 
 
 def test_text_and_tokens_lead_to_each_other(live: LiveEngine) -> None:
