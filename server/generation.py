@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
+from server import record
 from server.answer import ChoiceAnswer
 from server.budget import NO_BUDGET, Budget, decide, wants_budget
 from server.captures import CaptureReader, names_parts
@@ -62,6 +63,12 @@ class Generation:
         self._request = request
         self._arrived = arrived
         self._completion_tokens = 0
+        self._record = record.current()
+        self._record.response_id = request.request_id
+        self._record.model = state.engine.model_id
+        self._record.constrained = request.structural_tag is not None
+        self._record.prompt_tokens = len(request.prompt_token_ids)
+        self._record.planned_seconds = time.perf_counter() - arrived
 
     @property
     def usage(self) -> Usage:
@@ -85,10 +92,12 @@ class Generation:
                         yield chunk
         finally:
             metrics.generated(self._completion_tokens)
+            self._record.completion_tokens = self._completion_tokens
         for answer in self.answers:
             if answer.finish_reason is None:
                 raise EngineError("the engine ended before the choice was complete")
             metrics.choice_finished(answer.finish_reason)
+        self._record.finish_reason = ",".join(str(answer.finish_reason) for answer in self.answers)
 
     def _push(self, delta: Delta) -> list[ChunkChoice]:
         """The delta's chunks; openai-python keeps choices in a list and needs them to begin in order."""
@@ -104,7 +113,8 @@ class Generation:
         if delta.finish_reason == "error":
             raise EngineError("the engine failed while it generated")
         if delta.token_ids and self._completion_tokens == 0:
-            self._state.metrics.first_token(time.perf_counter() - self._arrived)
+            self._record.first_token_seconds = time.perf_counter() - self._arrived
+            self._state.metrics.first_token(self._record.first_token_seconds)
         self._completion_tokens += len(delta.token_ids)
 
 
@@ -117,7 +127,7 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
         ApiError: 400 for what cannot be enforced or does not fit, 503 when the engine is down.
         PromptError: the chat template refuses the messages.
     """
-    if not state.engine.is_healthy():
+    if not state.is_available():
         raise unavailable()
     loop = asyncio.get_running_loop()
     wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)

@@ -109,6 +109,16 @@ class Delta:
     stop_reason: int | str | None = None
 
 
+@dataclass(frozen=True)
+class Activity:
+    """What the engine is at: a count of steps that stands still while requests run means that it hangs."""
+
+    running: int
+    """Requests that it has not finished, those that wait for their turn included."""
+    steps: int
+    """Steps since the start, of all requests together."""
+
+
 class Engine(Protocol):
     """A model that can be asked for text. See the module docstring for threads and order of calls."""
 
@@ -137,6 +147,10 @@ class Engine(Protocol):
 
     def is_healthy(self) -> bool:
         """True only while `generate` can produce tokens."""
+        ...
+
+    def activity(self) -> Activity:
+        """Cheap enough to be asked every second."""
         ...
 
     def render_chat(

@@ -74,7 +74,6 @@ async def _respond(state: ServerState, request: Request) -> Response:
         work = _complete(state, generation)
         completion = await sse.until_disconnect(request.receive, work)
         response = Response(completion.to_json(), media_type="application/json")
-    response.headers["x-request-id"] = generation.id
     if generation.warning is not None:
         one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
         response.headers["x-strictserve-warning"] = one_line
