@@ -19,24 +19,25 @@ VARIABLE = "STRICTSERVE_RESTARTS"
 _CALM_SECONDS = 600
 """After so long without a failure the next one is the first again."""
 _LONGEST_WAIT = 60
-_STOP = {signal.SIGINT, signal.SIGTERM}
 
 
 def again(*, say: Callable[[str], None]) -> None:
     """Wait, then replace this process. Returns only when a signal to stop came while it waited."""
+    signals: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: signals.append(number))
     count = failures_in_a_row(os.environ.get(VARIABLE, ""), time.time()) + 1
     seconds = wait_seconds(count)
     say(f"strictserve: restart {count} in {seconds} s")
-    # The signals are blocked, so that none is lost between the wait and the new program's own handlers.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
-    if signal.sigtimedwait(_STOP, seconds) is not None:
-        return
+    # In short sleeps: a signal that the system gives to another thread does not end a sleep of this one.
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        if signals:
+            return
     os.environ[VARIABLE] = f"{count} {time.time():.0f}"
     sys.stdout.flush()
     sys.stderr.flush()
-    for number in _STOP:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
     os.execv(sys.executable, sys.orig_argv)
 
 

@@ -1,6 +1,7 @@
 """`strictserve serve`: bind, load the model, serve, and leave with an exit code that tells the truth.
 
-Exit codes: 0 after a signal to stop, 1 when it could not start, 3 when the engine died or hung while serving.
+Exit codes: 0 after a signal to stop, 1 when it could not start, 3 when the engine died or hung while serving and nobody
+asked to stop.
 
 A signal to stop drains: no new connection, running requests may end for `shutdown_seconds`, then the engine aborts
 what is left, which clients of streams see as an error event. A second signal skips the waiting.
@@ -68,12 +69,13 @@ def serve(engine: Engine, settings: Settings, *, say: Say = print) -> int:
         lifespan="on",
         ssl_context_factory=None if context is None else lambda config, default: context,
     )
-    # uvicorn raises the signal again after its clean shutdown; by then it has done its work.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop_loading)
+    server = _Server(config, engine, settings, lifecycle, address, say)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            return runner.run(_serve(_Server(config, engine, settings, lifecycle, address, say), engine, say))
+            code = runner.run(_serve(server, engine, say))
+        return 0 if server.signals else code
     except KeyboardInterrupt:
         say("strictserve: stopped while loading")
         return 0
@@ -118,14 +120,14 @@ async def _serve(server: _Server, engine: Engine, say: Say) -> int:
         await engine.close()
         raise
     say(f"strictserve: loaded in {time.monotonic() - began:.1f} s")
-    # From here on uvicorn has its own handlers; ours is only reached when it raises again at the end.
+    # uvicorn has handlers of its own while it serves, and raises what they caught again at its end.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: None)
+        signal.signal(number, lambda number, frame: server.signals.append(number))
     try:
         await server.serve(sockets=[server.address])
     finally:
         await _close(engine)
-    if server.failure is not None:
+    if server.failure is not None and not server.signals:
         say(f"strictserve: {server.failure}; leaving")
         return ENGINE_FAILED
     say("strictserve: stopped")
@@ -156,6 +158,8 @@ class _Server(uvicorn.Server):
         self.address = address
         self.failure: str | None = None
         """What happened to the engine, unless a signal came first."""
+        self.signals: list[int] = []
+        """Signals to stop."""
         self._engine = engine
         self._settings = settings
         self._lifecycle = lifecycle
