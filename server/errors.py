@@ -9,7 +9,6 @@ Everything that goes wrong while a request is served becomes one `ApiError`, and
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,13 +16,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from server import record
 from server.engines.base import EngineUnavailable
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
-
-log = logging.getLogger("strictserve")
 
 
 class ApiError(Exception):
@@ -50,6 +48,7 @@ class ApiError(Exception):
 
     def body(self) -> dict[str, Any]:
         """The JSON object of the answer, also used as the data of a stream's error event."""
+        record.current().error = self.code or self.kind
         return {
             "error": {
                 "message": self.message,
@@ -80,6 +79,11 @@ def refuse(param: str, reason: str, *, code: str = "invalid_value") -> NoReturn:
     raise ApiError(f"{param}: {reason}", param=param, code=code)
 
 
+def too_large(max_bytes: int) -> ApiError:
+    """The body is longer than the settings allow."""
+    return ApiError(f"the request body is longer than {max_bytes} bytes", status=413, code="request_too_large")
+
+
 def unavailable() -> ApiError:
     """The engine is starting, stopping or dead."""
     return ApiError(
@@ -104,7 +108,10 @@ _HTTP_CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 def install(app: FastAPI) -> None:
-    """Give every error answer of the app OpenAI's shape, those of the router included."""
+    """Give every error answer of the app OpenAI's shape, those of the router included.
+
+    What no handler knows is our own fault, and `server/access.py` answers it, so that it has a request id too.
+    """
 
     async def on_api_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, ApiError)
@@ -127,12 +134,7 @@ def install(app: FastAPI) -> None:
     async def on_engine_down(_: Request, error: Exception) -> Response:
         return unavailable().response()
 
-    async def on_bug(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return internal().response()
-
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(RequestValidationError, on_wrong_value)
     app.add_exception_handler(EngineUnavailable, on_engine_down)
-    app.add_exception_handler(Exception, on_bug)

@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from server import record
 from server.answer import ChoiceAnswer, Shown
 from server.budget import NO_BUDGET, Budget, decide, wants_budget
 from server.captures import CaptureReader, names_parts
@@ -78,6 +79,12 @@ class Generation:
         self._param = param
         self._completion_tokens = 0
         self._cached_tokens = 0
+        self._record = record.current()
+        self._record.response_id = request.request_id
+        self._record.model = state.engine.model_id
+        self._record.constrained = request.structural_tag is not None
+        self._record.prompt_tokens = len(request.prompt_token_ids)
+        self._record.planned_seconds = time.perf_counter() - arrived
 
     @property
     def prompt_token_ids(self) -> tuple[int, ...]:
@@ -119,10 +126,12 @@ class Generation:
                 raise PromptError(str(error), param=error.param or self._param) from error
             finally:
                 metrics.generated(self._completion_tokens)
+                self._record.completion_tokens = self._completion_tokens
         for answer in self.answers:
             if answer.finish_reason is None:
                 raise EngineError("the engine ended before the choice was complete")
             metrics.choice_finished(answer.finish_reason)
+        self._record.finish_reason = ",".join(str(answer.finish_reason) for answer in self.answers)
 
     def _push(self, delta: Delta) -> list[ChunkChoice]:
         """The delta's chunks; openai-python keeps choices in a list and needs them to begin in order."""
@@ -138,7 +147,8 @@ class Generation:
         if delta.finish_reason == "error":
             raise EngineError("the engine failed while it generated")
         if delta.token_ids and self._completion_tokens == 0:
-            self._state.metrics.first_token(time.perf_counter() - self._arrived)
+            self._record.first_token_seconds = time.perf_counter() - self._arrived
+            self._state.metrics.first_token(self._record.first_token_seconds)
         self._completion_tokens += len(delta.token_ids)
         self._cached_tokens = max(self._cached_tokens, delta.cached_tokens)
         if delta.prompt_logprobs is not None:
@@ -264,7 +274,7 @@ async def start_text(
 
 def check_engine(state: ServerState, request: SamplingFields) -> None:
     """ApiError (503, 429, 400) if the request cannot be served now, or not here."""
-    if not state.engine.is_healthy():
+    if not state.is_available():
         raise unavailable()
     state.admission.check()
     if request.priority and not state.engine.has_priorities:

@@ -122,8 +122,7 @@ async def drain_all(generations: Sequence[Generation]) -> None:
 
 
 def add_headers(response: Response, generation: Generation) -> None:
-    """The request's id, and what was not done as wished."""
-    response.headers["x-request-id"] = generation.id
+    """What was not done as wished."""
     if generation.warning is not None:
         one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
         response.headers["x-strictserve-warning"] = one_line

@@ -157,6 +157,16 @@ class Delta:
     prompt_logprobs: tuple[TokenLogprob | None, ...] | None = None
 
 
+@dataclass(frozen=True)
+class Activity:
+    """What the engine is at: a count of steps that stands still while requests run means that it hangs."""
+
+    running: int
+    """Requests that it has not finished, those that wait for their turn included."""
+    steps: int
+    """Steps since the start, of all requests together."""
+
+
 class Engine(Protocol):
     """A model that can be asked for text. See the module docstring for threads and order of calls."""
 
@@ -185,6 +195,10 @@ class Engine(Protocol):
 
     def is_healthy(self) -> bool:
         """True only while `generate` can produce tokens."""
+        ...
+
+    def activity(self) -> Activity:
+        """Cheap enough to be asked every second."""
         ...
 
     def render_chat(

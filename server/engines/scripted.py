@@ -25,6 +25,7 @@ from typing import Any
 from engine_native import Compiler, Matcher, Vocabulary
 from server.engines.base import (
     PLAIN_TEMPLATE,
+    Activity,
     Delta,
     EngineError,
     EngineUnavailable,
@@ -63,6 +64,8 @@ class Script:
     """Become unhealthy and raise EngineUnavailable after that many tokens."""
     stall_after: int | None = None
     """Say nothing more after that many tokens, until the request is aborted."""
+    step_seconds: float = 0.0
+    """How long a step takes."""
 
 
 _DEFAULT = Script()
@@ -89,15 +92,22 @@ class ScriptedEngine:
         self.has_priorities = True
         self._compiler = Compiler(self.vocabulary)
         self._healthy = False
+        self._closed = asyncio.Event()
+        self._steps = 0
+        self._acting = 0
 
     async def start(self) -> None:
         self._healthy = True
 
     async def close(self) -> None:
         self._healthy = False
+        self._closed.set()
 
     def is_healthy(self) -> bool:
         return self._healthy
+
+    def activity(self) -> Activity:
+        return Activity(running=self._acting, steps=self._steps)
 
     def render_chat(
         self,
@@ -149,9 +159,9 @@ class ScriptedEngine:
                 await self._act(step)
                 step += 1
                 for choice in running:
-                    yield replace(choice.step(), **about_prompt)
+                    yield replace(choice.aborted() if self._closed.is_set() else choice.step(), **about_prompt)
                     about_prompt = {}
-            finished = True
+            finished = not self._closed.is_set()
         finally:
             self.running.discard(request.request_id)
             if not finished:
@@ -167,9 +177,14 @@ class ScriptedEngine:
 
     async def _act(self, step: int) -> None:
         """Let others run, then fail or stall if the script says so."""
-        await asyncio.sleep(0)
-        if step == self.script.stall_after:
-            await asyncio.Event().wait()
+        self._acting += 1
+        try:
+            await asyncio.sleep(self.script.step_seconds)
+            if step == self.script.stall_after:
+                await self._closed.wait()
+        finally:
+            self._acting -= 1
+        self._steps += 1
         if step == self.script.fail_after:
             raise EngineError("the script says so")
         if step == self.script.die_after:
@@ -325,6 +340,11 @@ class _Choice:
             finish_reason=reason,
             stop_reason=stop_reason,
         )
+
+    def aborted(self) -> Delta:
+        """The last delta of a choice that the engine gave up."""
+        self.finished = True
+        return Delta(index=self._index, text="", finish_reason="abort")
 
     def _ending(self, ended: bool) -> tuple[FinishReason | None, int | str | None]:
         """Why the choice ends here, if it does; a stop string and what follows leave the text."""

@@ -16,13 +16,15 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.engines.base import (
     LOGPROB_FLOOR,
     PLAIN_TEMPLATE,
+    Activity,
     Delta,
     EngineError,
     EngineUnavailable,
@@ -92,6 +94,7 @@ class VllmEngine:
         self._template: str | None = None
         self._stats: Path | None = None
         self._running: set[str] = set()
+        self._steps = Steps()
 
     @property
     def model_id(self) -> str:
@@ -135,7 +138,9 @@ class VllmEngine:
 
         arguments = _engine_arguments(self._settings, cpu=current_platform.is_cpu())
         llm = _async_llm_class().from_engine_args(
-            AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER
+            AsyncEngineArgs(**arguments),
+            usage_context=UsageContext.OPENAI_API_SERVER,
+            stat_loggers=[_step_counter(self._steps)],
         )
         self._llm = llm
         self._params_cls = _sampling_params_class()
@@ -174,6 +179,11 @@ class VllmEngine:
 
     def is_healthy(self) -> bool:
         return self._llm is not None and not self._llm.errored
+
+    def activity(self) -> Activity:
+        # Not `_running`: a request that is finished in the engine stays there until its client has read it all.
+        running = 0 if self._llm is None else self._llm.output_processor.get_num_unfinished_requests()
+        return Activity(running=running, steps=self._steps.count)
 
     def render_chat(
         self,
@@ -330,6 +340,30 @@ def _token_logprob(tokens: Sequence[bytes], token: int, entries: Mapping[int, An
 
     ranked = sorted(entries, key=lambda other: (entries[other].rank or 0, other))
     return one(token, tuple(one(other) for other in ranked[:top]))
+
+
+@dataclass
+class Steps:
+    """Steps that the engine process has told of."""
+
+    count: int = 0
+
+
+def _step_counter(steps: Steps) -> Callable[..., Any]:
+    """A factory of vLLM's stat loggers whose loggers count steps; vLLM calls `record` once for each."""
+    from vllm.v1.metrics.loggers import StatLoggerBase
+
+    class StepCounter(StatLoggerBase):
+        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
+            return
+
+        def record(self, *arguments: Any, **more: Any) -> None:
+            steps.count += 1
+
+        def log_engine_initialized(self) -> None:
+            return
+
+    return StepCounter
 
 
 def _sampling_params_class() -> type[SamplingParams]:

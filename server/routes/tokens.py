@@ -67,5 +67,5 @@ async def detokenize(request: Request) -> Text:
 
 def _check(state: ServerState, model: str | None) -> None:
     state.check_model(model)
-    if not state.engine.is_healthy():
+    if not state.is_available():
         raise unavailable()
