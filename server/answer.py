@@ -59,6 +59,8 @@ class ChoiceAnswer:
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []
         self.finish_reason: wire.FinishReason | None = None
+        self.stop_string: str | None = None
+        """The stop string that ended the choice; it is not part of the text."""
 
     def opening(self, *, text: bool = False) -> list[wire.ChunkChoice]:
         """The role chunk if nothing was sent yet; `text` says that content follows at once.
@@ -95,6 +97,8 @@ class ChoiceAnswer:
         chunks.extend(self._chunk(message) for message in messages)
         if delta.finish_reason is not None:
             self.finish_reason = self._final_reason(delta.finish_reason, delta.stop_reason)
+            if isinstance(delta.stop_reason, str):
+                self.stop_string = delta.stop_reason
             last = self._chunk(self._closing())
             self._add_captures(last)
             chunks.append(last)
@@ -118,6 +122,10 @@ class ChoiceAnswer:
         )
         self._add_captures(choice)
         return choice
+
+    def is_whole(self, call: int) -> bool:
+        """Whether the end of a call was seen, so that it was not cut short."""
+        return self._calls[call].complete
 
     def _add_captures(self, choice: wire.Choice | wire.ChunkChoice) -> None:
         """The key is there when something was captured, or null when that cannot be told."""

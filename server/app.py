@@ -20,7 +20,8 @@ from server.auth import ApiKeyMiddleware
 from server.engines.base import Engine
 from server.metrics import Metrics
 from server.model_format import default_reasoning, resolve_format
-from server.routes import chat, models, operations
+from server.response_store import ResponseStore
+from server.routes import chat, models, operations, responses
 from server.settings import Settings
 from server.state import ServerState
 
@@ -43,6 +44,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
             compiler=compiler,
             compile_threads=threads,
             metrics=Metrics(compiler.stats),
+            responses=ResponseStore(**settings.responses.model_dump()),
             system_fingerprint=_fingerprint(engine.model_id, model_format.name),
             started=int(time.time()),
         )
@@ -63,7 +65,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     )
     if settings.server.api_key is not None:
         app.add_middleware(ApiKeyMiddleware, api_key=settings.server.api_key)
-    for module in (chat, models, operations):
+    for module in (chat, responses, models, operations):
         app.include_router(module.router)
     errors.install(app)
     return app

@@ -162,6 +162,13 @@ async def start(state: ServerState, request: ChatRequest, *, arrived: float) -> 
     return Generation(state, engine_request, answers, arrived, warning=budget.warning)
 
 
+async def count_prompt(state: ServerState, request: ChatRequest) -> int:
+    """Tokens of the prompt that a checked request makes. Raises PromptError when the chat template refuses it."""
+    wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
+    prompt, _ = await asyncio.to_thread(_prompt, state, request, wanted)
+    return len(prompt)
+
+
 def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, reasoning: bool) -> Plan:
     return plan(
         request,

@@ -67,12 +67,22 @@ class CompilerSettings(_Table):
     """Compiles at the same time. More than the cores: a slow one must not keep quick ones waiting."""
 
 
+class ResponsesSettings(_Table):
+    """`[responses]`: what `/v1/responses` remembers, for `previous_response_id` and to be read again."""
+
+    max_entries: int = Field(default=1000, ge=0)
+    """Past it the ones longest not used are forgotten; 0: nothing is kept."""
+    max_bytes: int = Field(default=64 << 20, ge=0)
+    """Of all of them, conversations included."""
+
+
 class Settings(_Table):
     """All of it. `vllm` is handed to vLLM's engine arguments as it is."""
 
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
     compiler: CompilerSettings = CompilerSettings()
+    responses: ResponsesSettings = ResponsesSettings()
     vllm: dict[str, Any] = Field(default_factory=dict)
 
 

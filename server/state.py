@@ -11,6 +11,7 @@ from engine_native import Compiler
 from server.engines.base import Engine
 from server.errors import ApiError
 from server.metrics import Metrics
+from server.response_store import ResponseStore
 from server.settings import Settings
 from structural_tags.formats import ModelFormat
 
@@ -27,6 +28,7 @@ class ServerState:
     compile_threads: ThreadPoolExecutor
     """Compiles run here, so that slow ones delay each other and not the event loop."""
     metrics: Metrics
+    responses: ResponseStore
     system_fingerprint: str
     started: int
     """Unix time, the `created` of the model card."""

@@ -50,11 +50,14 @@ async def running(
     tool_format: str = "hermes",
     max_model_len: int = 1 << 20,
     model: Mapping[str, Any] = MappingProxyType({}),
+    responses: Mapping[str, Any] = MappingProxyType({}),
     **server: Any,
 ) -> AsyncIterator[Running]:
-    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`."""
+    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`, `responses` of its own."""
     engine = ScriptedEngine(script, max_model_len=max_model_len)
-    settings = Settings.model_validate({"server": server, "model": {"tool_format": tool_format, **model}})
+    settings = Settings.model_validate(
+        {"server": server, "model": {"tool_format": tool_format, **model}, "responses": responses}
+    )
     app = create_app(engine, settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     # openai-python names the type of httpx's successor here; it takes either.
