@@ -90,6 +90,8 @@ class ChoiceAnswer:
         self.reasoning_tokens = 0
         """Up to the end of the reasoning, its marks included."""
         self.finish_reason: wire.FinishReason | None = None
+        self.stop_string: str | None = None
+        """The stop string that ended the choice; it is not part of the text."""
 
     def opening(self, *, text: bool = False) -> list[wire.ChunkChoice]:
         """The role chunk if nothing was sent yet; `text` says that content follows at once.
@@ -132,6 +134,8 @@ class ChoiceAnswer:
         chunks.extend(self._chunk(message) for message in messages)
         if delta.finish_reason is not None:
             self.finish_reason = self._final_reason(delta.finish_reason, delta.stop_reason)
+            if isinstance(delta.stop_reason, str):
+                self.stop_string = delta.stop_reason
             last = self._chunk(self._closing())
             self._add_captures(last)
             chunks.append(last)
@@ -167,6 +171,10 @@ class ChoiceAnswer:
         if self._shows.token_ids:
             choice.token_ids = self._token_ids
         return choice
+
+    def is_whole(self, call: int) -> bool:
+        """Whether the end of a call was seen, so that it was not cut short."""
+        return self._calls[call].complete
 
     def _add_captures(self, choice: wire.Choice | wire.ChunkChoice) -> None:
         """The key is there when something was captured, or null when that cannot be told."""

@@ -27,7 +27,8 @@ from server.lifecycle import Lifecycle
 from server.limits import ReceiveLimits
 from server.metrics import Metrics
 from server.model_format import default_reasoning, resolve_format
-from server.routes import chat, completions, models, operations, structured, tokens
+from server.response_store import ResponseStore
+from server.routes import chat, completions, models, operations, responses, structured, tokens
 from server.settings import CorsSettings, Settings, SettingsError
 from server.state import ServerState
 from server.tracing import Tracer
@@ -60,6 +61,7 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
             metrics=Metrics(compiler.stats),
             admission=Admission(settings.server.max_requests),
             lifecycle=lifecycle,
+            responses=ResponseStore(**settings.responses.model_dump()),
             system_fingerprint=_fingerprint(engine.model_id, model_format.name),
             started=int(time.time()),
         )
@@ -91,7 +93,7 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
         app.add_middleware(ApiKeyMiddleware, keys=keys, open_paths=settings.server.open_paths)
     _allow_origins(app, settings.cors)
     app.add_middleware(AccessMiddleware, prompts=settings.log.prompts, tracer=tracer)
-    for module in (chat, completions, models, operations, structured, tokens):
+    for module in (chat, completions, responses, models, operations, structured, tokens):
         app.include_router(module.router)
     errors.install(app)
     return app

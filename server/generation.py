@@ -297,6 +297,13 @@ def _truncated(prompt: Sequence[int], request: SamplingFields, longest: int) -> 
     return prompt[-most:] if most > 0 else prompt
 
 
+async def count_prompt(state: ServerState, request: ChatRequest) -> int:
+    """Tokens of the prompt that a checked request makes. Raises PromptError when the chat template refuses it."""
+    wanted = wants_reasoning(request, state.model_format, by_default=state.default_reasoning)
+    prompt, _ = await asyncio.to_thread(_prompt, state, request, wanted)
+    return len(prompt)
+
+
 def _plan(state: ServerState, request: ChatRequest, model_format: ModelFormat, reasoning: bool) -> Plan:
     return plan(
         request,

@@ -161,6 +161,15 @@ class TracingSettings(_Table):
     """The resource attribute service.name."""
 
 
+class ResponsesSettings(_Table):
+    """`[responses]`: what `/v1/responses` remembers, for `previous_response_id` and to be read again."""
+
+    max_entries: int = Field(default=1000, ge=0)
+    """Past it the ones longest not used are forgotten; 0: nothing is kept."""
+    max_bytes: int = Field(default=64 << 20, ge=0)
+    """Of all of them, conversations included."""
+
+
 class Settings(_Table):
     """All of it. `vllm` is handed to vLLM's engine arguments as it is."""
 
@@ -171,6 +180,7 @@ class Settings(_Table):
     tls: TlsSettings = TlsSettings()
     log: LogSettings = LogSettings()
     tracing: TracingSettings = TracingSettings()
+    responses: ResponsesSettings = ResponsesSettings()
     vllm: dict[str, Any] = Field(default_factory=dict)
     """Engine arguments of vLLM."""
 

@@ -13,6 +13,7 @@ from server.engines.base import Engine
 from server.errors import ApiError
 from server.lifecycle import Lifecycle
 from server.metrics import Metrics
+from server.response_store import ResponseStore
 from server.settings import Settings
 from structural_tags.formats import ModelFormat
 
@@ -31,6 +32,7 @@ class ServerState:
     metrics: Metrics
     admission: Admission
     lifecycle: Lifecycle
+    responses: ResponseStore
     system_fingerprint: str
     started: int
     """Unix time, the `created` of the model card."""

@@ -58,6 +58,8 @@ class Script:
     """Said when nothing constrains the answer."""
     phrases: tuple[str, ...] = ()
     """Spelled out now and then where the grammar allows them."""
+    answers: tuple[str, ...] = ()
+    """What the first requests are answered, in order, as far as the grammar allows it; then the dice go on."""
     fail_after: int | None = None
     """Raise EngineError after that many tokens."""
     die_after: int | None = None
@@ -192,8 +194,11 @@ class ScriptedEngine:
             raise EngineUnavailable("the script says so")
 
     def _tokens(self, request: GenerationRequest, index: int) -> _Tokens:
+        asked = len(self.requests)
+        answer = self.script.answers[asked - 1] if asked <= len(self.script.answers) else None
         if request.structural_tag is None:
-            return _Replayed(self.script.text.encode("utf-8"), again=request.sampling.ignore_eos)
+            text = self.script.text if answer is None else answer
+            return _Replayed(text.encode("utf-8"), again=request.sampling.ignore_eos)
         grammar = self._compiler.compile_structural_tag(request.structural_tag)
         dice = random.Random(f"{request.sampling.seed}/{index}")
         phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
@@ -201,7 +206,8 @@ class ScriptedEngine:
         if request.complete_within_budget:
             assert request.sampling.max_tokens is not None
             matcher.set_token_budget(request.sampling.max_tokens - 1)  # one is left for the end token
-        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases, _Wishes(request.sampling))
+        spelling = [] if answer is None else [*answer.encode("utf-8"), END]
+        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases, _Wishes(request.sampling), spelling)
 
 
 def _about_prompt(request: GenerationRequest) -> dict[str, Any]:
@@ -263,15 +269,22 @@ class _Drawn(_Tokens):
     """Random tokens out of the matcher's mask."""
 
     def __init__(
-        self, matcher: Matcher, size: int, dice: random.Random, phrases: tuple[bytes, ...], wishes: _Wishes
+        self,
+        matcher: Matcher,
+        size: int,
+        dice: random.Random,
+        phrases: tuple[bytes, ...],
+        wishes: _Wishes,
+        spelling: list[int],
     ) -> None:
+        """`spelling`: the tokens to begin with."""
         self._wishes = wishes
         self._said = b""
         self._matcher = matcher
         self._size = size
         self._dice = dice
         self._phrases = phrases
-        self._spelling: list[int] = []
+        self._spelling = spelling
         self._row = array.array("i", bytes(4 * ((size + 31) // 32)))
 
     def draw(self) -> tuple[int, Sequence[int]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, PrivateAttr, Tag
 
 T = TypeVar("T")
 
@@ -18,6 +18,16 @@ class _StopAtFirst(FailFast):
 Items = Annotated[list[T], _StopAtFirst()]
 """A list whose checking stops at the first wrong item: a body of a million wrong items must not become a
 million error objects."""
+
+
+def _text_or_array(value: Any) -> str:
+    return "text" if isinstance(value, str) else "array"
+
+
+TextOr = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[T], _StopAtFirst(), Tag("array")], Discriminator(_text_or_array)
+]
+"""A string, or a list like `Items`: decided first, so that a fault is told where it is."""
 
 
 class Wire(BaseModel):
