@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from engine_native import Compiler
-from server import __version__, errors
+from server import __version__, errors, openapi
 from server.access import AccessMiddleware
 from server.admission import Admission
 from server.auth import ApiKeyMiddleware, api_keys
@@ -78,12 +78,11 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
                 await asyncio.to_thread(tracer.close)
             threads.shutdown(wait=False, cancel_futures=True)
 
-    # The routes read bodies themselves, so a generated schema would be empty: no docs pages.
+    # The pages that FastAPI makes of the document load scripts from elsewhere.
     app = FastAPI(
         title="strictserve",
         version=__version__,
         lifespan=lifespan,
-        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
@@ -96,6 +95,7 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
     for module in (chat, completions, responses, models, operations, structured, tokens):
         app.include_router(module.router)
     errors.install(app)
+    openapi.install(app)
     return app
 
 

@@ -31,8 +31,10 @@ def _parts(value: Any) -> Any:
     raise PydanticCustomError("content_type", "must be a string or an array of text parts")
 
 
-Content = Annotated[Items[TextPart], BeforeValidator(_parts)]
-OptionalContent = Annotated[Items[TextPart] | None, BeforeValidator(_parts)]
+Content = Annotated[Items[TextPart], BeforeValidator(_parts, json_schema_input_type=str | list[TextPart])]
+OptionalContent = Annotated[
+    Items[TextPart] | None, BeforeValidator(_parts, json_schema_input_type=str | list[TextPart] | None)
+]
 
 
 def join(content: list[TextPart] | None) -> str:

@@ -67,6 +67,9 @@ REPLACED = {
 }
 
 
+StopString = Annotated[str, StringConstraints(min_length=1)]
+
+
 class StreamOptions(Wire):
     """`include_obfuscation` is accepted: nothing is padded."""
 
@@ -116,9 +119,10 @@ class SamplingFields(AcceptedFields):
     n: int | None = Field(default=None, ge=1, le=128)
     max_tokens: int | None = Field(default=None, ge=1)
     min_tokens: int | None = Field(default=None, ge=0)
-    stop: Annotated[list[Annotated[str, StringConstraints(min_length=1)]] | None, BeforeValidator(_stop_list)] = Field(
-        default=None, max_length=4
-    )
+    stop: Annotated[
+        list[StopString] | None,
+        BeforeValidator(_stop_list, json_schema_input_type=StopString | list[StopString] | None),
+    ] = Field(default=None, max_length=4)
     stop_token_ids: Items[TokenId] | None = Field(default=None, max_length=_MOST_IDS)
     include_stop_str_in_output: bool | None = None
     ignore_eos: bool | None = None

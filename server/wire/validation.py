@@ -1,10 +1,20 @@
-"""The answer of `POST /v1/structured/validate`."""
+"""`POST /v1/structured/validate`: what it takes and what it answers."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+
+from server.wire.base import Items
+from server.wire.chat_request import ChatRequest
+from server.wire.messages import Message
+
+
+class ValidationRequest(ChatRequest):
+    """A chat request; nobody reads the messages."""
+
+    messages: Items[Message] = Field(default_factory=list)
 
 
 class CompiledPart(BaseModel):
