@@ -470,3 +470,25 @@ def openai_error(response: httpx.Response, status: int) -> dict[str, Any]:
     assert set(error) == {"message", "type", "param", "code"}
     assert error["type"] == "invalid_request_error"
     return error
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/structured/validate"])
+async def test_numbers_longer_than_64_bits_are_taken_everywhere(path: str) -> None:
+    long = 10**30
+    schema = {
+        "type": "object",
+        "properties": {"n": {"const": long}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    chat = {"messages": MESSAGES, "response_format": schema_format(schema), "metadata": {"a": "b"}}
+    response = {"input": "x", "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}
+    async with running() as server:
+        answer = await server.http.post(path, json=response if path.endswith("responses") else chat)
+        again = None
+        if path.endswith("responses"):
+            again = await server.http.get(f"{path}/{answer.json()['id']}")
+
+    assert answer.status_code == 200, answer.text
+    assert str(long) in answer.text
+    assert again is None or again.json() == answer.json()
