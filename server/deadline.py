@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TypeVar
 
 from server.errors import ApiError
@@ -12,25 +13,22 @@ from server.errors import ApiError
 T = TypeVar("T")
 
 
-async def next_within(items: AsyncGenerator[T, None], until: float | None) -> AsyncIterator[T]:
-    """The items, as long as each comes before `until` (`time.perf_counter()`; None: no limit).
+async def within(items: AsyncGenerator[T, None], until: float) -> AsyncGenerator[T, None]:
+    """The items, which are closed at the end, as long as each comes before `until` (`time.perf_counter()`).
 
     Raises:
         ApiError: 504. The generator that the wait was for has been cancelled then.
     """
-    if until is None:
-        async for item in items:
+    async with aclosing(items):
+        while True:
+            try:
+                async with asyncio.timeout(until - time.perf_counter()):
+                    item = await anext(items)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise timed_out() from error
             yield item
-        return
-    while True:
-        try:
-            async with asyncio.timeout(until - time.perf_counter()):
-                item = await anext(items)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise timed_out() from error
-        yield item
 
 
 def timed_out() -> ApiError:

@@ -18,7 +18,7 @@ from server import record
 from server.answer import ChoiceAnswer, Shown
 from server.budget import NO_BUDGET, Budget, decide, wants_budget
 from server.captures import CaptureReader, names_parts
-from server.deadline import next_within
+from server.deadline import within
 from server.engines.base import (
     Delta,
     EngineError,
@@ -111,13 +111,11 @@ class Generation:
             EngineUnavailable, EngineError: the engine gave up; choices may be incomplete.
         """
         metrics = self._state.metrics
-        seconds = self._state.settings.server.request_timeout_seconds
-        until = None if seconds is None else self._arrived + seconds
         with self._state.admission.admitted():
             metrics.prompt(len(self._request.prompt_token_ids))
             try:
-                async with aclosing(self._state.engine.generate(self._request)) as deltas:
-                    async for delta in next_within(deltas, until):
+                async with aclosing(self._deltas()) as deltas:
+                    async for delta in deltas:
                         self._count(delta)
                         await self.answers[delta.index].read_captures(delta)
                         for chunk in self._push(delta):
@@ -132,6 +130,11 @@ class Generation:
                 raise EngineError("the engine ended before the choice was complete")
             metrics.choice_finished(answer.finish_reason)
         self._record.finish_reason = ",".join(str(answer.finish_reason) for answer in self.answers)
+
+    def _deltas(self) -> AsyncGenerator[Delta, None]:
+        deltas = self._state.engine.generate(self._request)
+        seconds = self._state.settings.server.request_timeout_seconds
+        return deltas if seconds is None else within(deltas, self._arrived + seconds)
 
     def _push(self, delta: Delta) -> list[ChunkChoice]:
         """The delta's chunks; openai-python keeps choices in a list and needs them to begin in order."""

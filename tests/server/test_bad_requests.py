@@ -379,6 +379,7 @@ async def test_unknown_path_and_method_have_openais_error_body() -> None:
         assert openai_error(await server.http.get("/v1/nothing"), 404)["code"] == "not_found"
         wrong_method = await server.http.get("/v1/chat/completions")
         assert openai_error(wrong_method, 405)["code"] == "method_not_allowed"
+        assert wrong_method.headers["allow"] == "POST"
 
 
 async def test_schema_past_a_limit_is_a_400_and_the_next_request_works() -> None:
