@@ -16,12 +16,13 @@ from fastapi import FastAPI
 
 from engine_native import Compiler
 from server import __version__, errors
+from server.anthropic_shape import AnthropicShape
 from server.auth import ApiKeyMiddleware
 from server.engines.base import Engine
 from server.metrics import Metrics
 from server.model_format import default_reasoning, resolve_format
 from server.response_store import ResponseStore
-from server.routes import chat, models, operations, responses
+from server.routes import chat, messages, models, operations, responses
 from server.settings import Settings
 from server.state import ServerState
 
@@ -65,7 +66,8 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     )
     if settings.server.api_key is not None:
         app.add_middleware(ApiKeyMiddleware, api_key=settings.server.api_key)
-    for module in (chat, responses, models, operations):
+    app.add_middleware(AnthropicShape)  # the last one added is the outermost
+    for module in (chat, responses, messages, models, operations):
         app.include_router(module.router)
     errors.install(app)
     return app

@@ -35,6 +35,8 @@ def place(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> str:
     here = body
     for step, element in enumerate(loc):
         absent = missing and step == len(loc) - 1
+        if isinstance(here, dict) and _is_branch(here, loc[step : step + 2]):
+            continue
         if isinstance(here, dict) and isinstance(element, str) and (element in here or absent):
             path += f".{element}" if path else element
             here = here.get(element)
@@ -42,6 +44,13 @@ def place(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> str:
             path += f"[{element}]"
             here = here[element] if element < len(here) else None
     return path
+
+
+def _is_branch(here: dict[Any, Any], ahead: Sequence[int | str]) -> bool:
+    """Whether the next element, although a key of `here`, is the name of a union's branch: its value has no inside, and
+    what follows is a key beside it."""
+    value = here.get(ahead[0])
+    return len(ahead) == 2 and value is not None and not isinstance(value, dict | list) and ahead[1] in here
 
 
 def from_validation(error: ValidationError, body: Any) -> ApiError:
