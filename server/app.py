@@ -21,6 +21,7 @@ from engine_native import Compiler
 from server import __version__, errors, openapi
 from server.access import AccessMiddleware
 from server.admission import Admission
+from server.anthropic_shape import AnthropicShape
 from server.auth import ApiKeyMiddleware, api_keys
 from server.engines.base import Engine
 from server.lifecycle import Lifecycle
@@ -28,7 +29,7 @@ from server.limits import ReceiveLimits
 from server.metrics import Metrics
 from server.model_format import default_reasoning, resolve_format
 from server.response_store import ResponseStore
-from server.routes import chat, completions, models, operations, responses, structured, tokens
+from server.routes import chat, completions, messages, models, operations, responses, structured, tokens
 from server.settings import CorsSettings, Settings, SettingsError
 from server.state import ServerState
 from server.tracing import Tracer
@@ -90,9 +91,10 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
     keys = api_keys(settings.server)
     if keys:
         app.add_middleware(ApiKeyMiddleware, keys=keys, open_paths=settings.server.open_paths)
+    app.add_middleware(AnthropicShape)  # outside of what refuses
     _allow_origins(app, settings.cors)
     app.add_middleware(AccessMiddleware, prompts=settings.log.prompts, tracer=tracer)
-    for module in (chat, completions, responses, models, operations, structured, tokens):
+    for module in (chat, completions, responses, messages, models, operations, structured, tokens):
         app.include_router(module.router)
     errors.install(app)
     openapi.install(app)

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from server import __version__
-from server.openapi_examples import CHAT, COMPLETION, DETOKENIZE, RESPONSES, TOKENIZE, VALIDATE
+from server.openapi_examples import CHAT, COMPLETION, COUNT, DETOKENIZE, MESSAGES, RESPONSES, TOKENIZE, VALIDATE
+from server.wire.anthropic.request import CountRequest, MessagesRequest
 from server.wire.chat_request import ChatRequest
 from server.wire.chat_response import ChatChunk, ChatCompletion
 from server.wire.completion_request import CompletionRequest
@@ -58,6 +59,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "/v1/completions": Operation(CompletionRequest, COMPLETION, TextCompletion, TextCompletion, streams=True),
     "/v1/responses": Operation(ResponsesRequest, RESPONSES, streams=True),
     "/v1/responses/input_tokens": Operation(ResponsesRequest, RESPONSES),
+    "/v1/messages": Operation(MessagesRequest, MESSAGES, streams=True),
+    "/v1/messages/count_tokens": Operation(CountRequest, COUNT),
     "/v1/structured/validate": Operation(ValidationRequest, VALIDATE, Validation),
     "/tokenize": Operation((TextToTokens, ChatRequest), TOKENIZE, Tokens),
     "/detokenize": Operation(TokensToText, DETOKENIZE, Text),

@@ -101,6 +101,21 @@ RESPONSES: Examples = {
     },
 }
 
+_ANTHROPIC_TOOL = {"name": "get_weather", "description": "The weather of a city.", "input_schema": _WEATHER}
+
+MESSAGES: Examples = {
+    "text": {"messages": _QUESTION, "max_tokens": 64},
+    "tools": {
+        "messages": _QUESTION,
+        "tools": [_ANTHROPIC_TOOL],
+        "tool_choice": {"type": "any"},
+        "max_tokens": 128,
+    },
+    "stream": {"messages": _QUESTION, "max_tokens": 64, "stream": True},
+}
+
+COUNT: Examples = {"tools": {"messages": _QUESTION, "tools": [_ANTHROPIC_TOOL]}}
+
 VALIDATE: Examples = {
     "tools": {"tools": [_TOOL, _DATE_TOOL], "tool_choice": "required"},
     "JSON Schema": {"response_format": _SCHEMA_FORMAT},
