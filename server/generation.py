@@ -84,13 +84,15 @@ class Generation:
         metrics = self._state.metrics
         metrics.prompt(len(self._request.prompt_token_ids))
         try:
-            async with aclosing(self._state.engine.generate(self._request)) as deltas:
-                async for delta in deltas:
-                    self._count(delta)
-                    await self.answers[delta.index].read_captures(delta)
-                    for chunk in self._push(delta):
-                        yield chunk
+            with metrics.running():
+                async with aclosing(self._state.engine.generate(self._request)) as deltas:
+                    async for delta in deltas:
+                        self._count(delta)
+                        await self.answers[delta.index].read_captures(delta)
+                        for chunk in self._push(delta):
+                            yield chunk
         finally:
+            metrics.request_took(time.perf_counter() - self._arrived)
             metrics.generated(self._completion_tokens)
             self._record.completion_tokens = self._completion_tokens
         for answer in self.answers:
