@@ -21,7 +21,7 @@ from server.wire.chat_request import ChatRequest
 from server.wire.chat_response import ChatChunk, ChatCompletion
 from server.wire.completion_request import CompletionRequest
 from server.wire.completion_response import TextCompletion
-from server.wire.error import ErrorBody
+from server.wire.error import AnthropicErrorBody, ErrorBody
 from server.wire.responses.request import ResponsesRequest
 from server.wire.tokenize import Text, TextToTokens, Tokens, TokensToText
 from server.wire.validation import Validation, ValidationRequest
@@ -52,6 +52,7 @@ class Operation:
     answer: type[BaseModel] | None = None
     event: type[BaseModel] | None = None
     streams: bool = False
+    error: type[BaseModel] = ErrorBody
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -59,8 +60,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "/v1/completions": Operation(CompletionRequest, COMPLETION, TextCompletion, TextCompletion, streams=True),
     "/v1/responses": Operation(ResponsesRequest, RESPONSES, streams=True),
     "/v1/responses/input_tokens": Operation(ResponsesRequest, RESPONSES),
-    "/v1/messages": Operation(MessagesRequest, MESSAGES, streams=True),
-    "/v1/messages/count_tokens": Operation(CountRequest, COUNT),
+    "/v1/messages": Operation(MessagesRequest, MESSAGES, streams=True, error=AnthropicErrorBody),
+    "/v1/messages/count_tokens": Operation(CountRequest, COUNT, error=AnthropicErrorBody),
     "/v1/structured/validate": Operation(ValidationRequest, VALIDATE, Validation),
     "/tokenize": Operation((TextToTokens, ChatRequest), TOKENIZE, Tokens),
     "/detokenize": Operation(TokensToText, DETOKENIZE, Text),
@@ -102,7 +103,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 def _add_models(schemas: dict[str, Any]) -> dict[type[BaseModel], dict[str, Any]]:
     """Put the schemas of all models in place; the reference of each."""
-    wanted: dict[type[BaseModel], JsonSchemaMode] = {ErrorBody: "serialization"}
+    wanted: dict[type[BaseModel], JsonSchemaMode] = {ErrorBody: "serialization", AnthropicErrorBody: "serialization"}
     for operation in OPERATIONS.values():
         requests = operation.request if isinstance(operation.request, tuple) else (operation.request,)
         wanted.update(dict.fromkeys(requests, "validation"))
@@ -129,7 +130,7 @@ def _responses(operation: Operation, references: Mapping[type[BaseModel], dict[s
     if operation.streams:
         event = {"type": "object"} if operation.event is None else references[operation.event]
         responses["200"]["content"]["text/event-stream"] = {"schema": event}
-    errors = references[ErrorBody]
+    errors = references[operation.error]
     responses.update({status: _json(description, errors) for status, description in _ERRORS.items()})
     return responses
 

@@ -47,8 +47,8 @@ from structural_tags.choice import (
     ToolChoice,
     build_tag,
     call_openings,
+    takes_text,
     tools_of_choice,
-    writes_json,
 )
 from structural_tags.formats import ModelFormat
 from structural_tags.tools import TextArgument
@@ -271,16 +271,19 @@ def _custom_tool(tool: CustomToolDefinition, param: str, model_format: ModelForm
         checked.regex(grammar.definition, Place(param))
         checked.schema(schema, Place(param))
         return Tool(name=function.name, parameters=schema)
-    if model_format.calls is not None and not writes_json(model_format):
+    if model_format.calls is not None and not takes_text(model_format):
         refuse(
             param,
             f"the format {model_format.name!r} of this model has no place for a Lark grammar; use syntax regex",
             code="unsupported_parameter",
         )
     checked.grammar(grammar.definition, lark=True, where=Place(param))
-    text = {"type": "grammar", "syntax": "lark", "grammar": grammar.definition, "written": "json_string"}
-    checked.tag(_dump({"type": "structural_tag", "format": text}), Place(param, strip="/format/grammar"))
-    return Tool(name=function.name, parameters=schema, text=TextArgument(INPUT, text))
+    described = Tool(name=function.name, parameters=schema, text=TextArgument(INPUT, grammar.definition))
+    if model_format.calls is not None:
+        # Some of what a grammar may have cannot stand inside of a call: told here, where the place is known.
+        alone = build_tag(model_format, tools=(described,), tool_choice=NamedTool(described.name), reasoning=False)
+        checked.tag(_dump(alone or {}), Place(param, rewrites=((r".*/grammar()", ""),)))
+    return described
 
 
 _TYPE_DECIDERS = frozenset(

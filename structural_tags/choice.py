@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from structural_tags.formats.arguments import Json, Nested
+from structural_tags.formats.arguments import ArgumentStyle, Fields, Json, Nested
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -40,7 +40,7 @@ from structural_tags.formats.base import (
     Word,
     written_name,
 )
-from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
+from structural_tags.tools import AllowedTools, NamedTool, TextArgument, Tool, ToolChoice
 
 __all__ = [
     "AllowedTools",
@@ -51,8 +51,8 @@ __all__ = [
     "ToolChoice",
     "build_tag",
     "call_openings",
+    "takes_text",
     "tools_of_choice",
-    "writes_json",
 ]
 
 Node = dict[str, Any]
@@ -63,6 +63,8 @@ ReasoningMode = bool | Literal["auto"]
 
 _INDEX = "0|[1-9][0-9]{0,5}"
 _LAYOUT = r"[ \n]{0,2}"
+_BLANK = r"(?: |\n {0,8})?"
+"""Between tokens of JSON."""
 _WORD = f"{WORD}{{1,64}}"
 
 
@@ -429,22 +431,37 @@ def _part(part: Part, tool: Tool) -> Node:
             return _constant(part)
 
 
-def writes_json(fmt: ModelFormat) -> bool:
-    """Whether arguments are JSON objects in every way that the format writes calls."""
+def takes_text(fmt: ModelFormat) -> bool:
+    """Whether the text of a tool (`Tool.text`) can be described in every way that the format writes arguments."""
     if fmt.calls is None:
         return False
     parts = (part for syntax in fmt.calls.syntaxes for part in syntax.parts if isinstance(part, Arguments))
-    return all(isinstance(part.style, Json) for part in parts)
+    return all(isinstance(part.style, Json | Fields) for part in parts)
+
+
+def _text_argument(style: ArgumentStyle, text: TextArgument) -> Node:
+    """The one argument of a tool, as a JSON string or up to the mark that closes it."""
+    grammar: Node = {"type": "grammar", "syntax": text.syntax, "grammar": text.grammar}
+    if isinstance(style, Json):
+        opening = {"type": "regex", "pattern": rf"\{{{_BLANK}{re.escape(json.dumps(text.name))}:{_BLANK}"}
+        closing = {"type": "regex", "pattern": rf"{_BLANK}\}}"}
+        return _sequence([opening, {**grammar, "written": "json_string"}, closing])
+    if not isinstance(style, Fields):
+        raise ValueError(f"tools: the text {text.name!r} cannot be described in this model's format")
+    layout = {"type": "regex", "pattern": _LAYOUT}
+    label = style.string_label + style.after_label
+    if style.middle2:
+        opened = [_constant(style.member + text.name + style.middle), layout, _constant(style.middle2 + label)]
+    else:
+        opened = [_constant(style.member + text.name + style.middle + label)]
+    return _sequence([layout, *opened, {**grammar, "excludes": [style.close]}, _constant(style.close), layout])
 
 
 def _arguments(part: Arguments, tool: Tool) -> Node:
     """What the tool's schema allows if it is strict, else any object."""
     style, schema = part.style, tool.parameters
     if tool.text is not None:
-        if not isinstance(style, Json):
-            raise ValueError(f"tools: the text of {tool.name!r} cannot be described in this model's format")
-        opening = {"type": "regex", "pattern": rf"\{{{_LAYOUT}{json.dumps(tool.text.name)}:{_LAYOUT}"}
-        return _sequence([opening, dict(tool.text.node), {"type": "regex", "pattern": rf"{_LAYOUT}\}}"}])
+        return _text_argument(style, tool.text)
     if schema is True or not tool.strict:
         if isinstance(style, Nested) and style.anything:
             return {"type": "grammar", "grammar": style.anything}

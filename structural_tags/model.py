@@ -155,6 +155,7 @@ class Grammar(_Format):
     grammar: NonEmpty
     syntax: Literal["ebnf", "lark"] = "ebnf"
     written: Literal["text", "json_string"] = "text"
+    excludes: tuple[NonEmpty, ...] = ()
 
 
 class Regex(_Format):

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class TextArgument:
-    """The one argument of a tool, a string whose JSON the format node `node` describes, quotes included."""
+    """The one argument of a tool: a string that follows a grammar."""
 
     name: str
-    node: Mapping[str, Any]
+    grammar: str
+    syntax: Literal["lark", "ebnf"] = "lark"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Tool:
     parameters: Mapping[str, Any] | bool = True
     strict: bool = True
     text: TextArgument | None = None
-    """What `parameters` cannot say about the one string that the tool takes; for formats that write JSON."""
+    """What `parameters` cannot say about the one string that the tool takes; where `choice.takes_text` is true."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,13 @@ expr *grammar(tagger *t, const json *at, ends outer) {
     if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
     if (written != NULL && !string && !json_is_text(written, "text")) tag_bad(t, written, "written must be \"text\" or \"json_string\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    expr *(*lower)(builder *b, const source *text) = lark ? lower_lark : lower_ebnf;
-    return string ? spelled_grammar(t, at_text, lower, &text) : lower(t->b, &text);
+    grammar_front lower = lark ? lower_lark : lower_ebnf;
+    const json *excludes = json_get(at, "excludes");
+    with_strings(t, (ends){0}, excludes);
+    bool without = excludes != NULL && excludes->n != 0;
+    if (string && without) json_escape(t->b->w, excludes, STE_ERR_UNSUPPORTED, "excludes is not supported where the grammar is written as a JSON string");
+    if (string) return spelled_grammar(t, at_text, lower, &text);
+    return without ? grammar_without(t, at_text, lower, &text, excludes) : lower(t->b, &text);
 }
 
 /* ---- schemas ---- */

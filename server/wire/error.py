@@ -1,6 +1,8 @@
-"""The body of every error answer, as a model for descriptions; `server.errors` writes it."""
+"""The bodies of error answers, as models for descriptions; `server.errors` and `server.anthropic_shape` write them."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -15,3 +17,15 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     error: ErrorDetail
+
+
+class AnthropicErrorDetail(BaseModel):
+    type: str
+    message: str
+
+
+class AnthropicErrorBody(BaseModel):
+    """Of `/v1/messages` and what is below it."""
+
+    type: Literal["error"]
+    error: AnthropicErrorDetail

@@ -102,6 +102,8 @@ async def test_models_lists_the_one_model() -> None:
         "id": "scripted",
         "object": "model",
         "owned_by": "strictserve",
+        "root": "scripted",
+        "parent": None,
         "max_model_len": 77,
     }
     assert unknown.status_code == 404

@@ -12,10 +12,24 @@ import pytest
 
 from server.custom_input import InputReader
 from server.engines.scripted import Script
+from structural_tags.choice import takes_text
+from structural_tags.formats import FORMATS, ModelFormat
+from structural_tags.formats.arguments import Fields, Json
+from structural_tags.formats.base import Arguments
 from tests.server.bodies import MESSAGES, TOOLS, body
 from tests.server.running import PHRASES, running
 
 pytestmark = pytest.mark.anyio
+
+
+def _arguments(fmt: ModelFormat) -> list[Arguments]:
+    assert fmt.calls is not None
+    return [part for syntax in fmt.calls.syntaxes for part in syntax.parts if isinstance(part, Arguments)]
+
+
+def _writes_json(fmt: ModelFormat) -> bool:
+    return all(isinstance(part.style, Json) for part in _arguments(fmt))
+
 
 SUM = 'start: term (" + " term)*\nterm: NUMBER | "\\"" /[a-c\\n]{1,3}/ "\\"" | "(" start ")"\nNUMBER: /[0-9]{1,2}/\n'
 DATE = r'"20[0-9]{2}"|\\d{1,3}\n'
@@ -182,8 +196,38 @@ async def test_choice_of_a_tool_that_is_not_there_is_a_400(choice: dict[str, Any
     assert response.json()["error"]["param"] == param
 
 
-async def test_lark_grammar_is_refused_where_arguments_are_no_json() -> None:
-    async with running(tool_format="qwen3_coder") as server:
+FIELDS = [name for name, fmt in FORMATS.items() if takes_text(fmt) and not _writes_json(fmt)]
+LINES = 'start: line*\nline: " "* /[a-z<\\/>"]{0,9}/ "\\n"\n'
+
+
+@pytest.mark.parametrize("tool_format", FIELDS)
+async def test_input_follows_the_lark_grammar_where_arguments_are_marked_fields(tool_format: str) -> None:
+    """The text is read as it is, blanks at its ends and marks that are not quite those of the format included."""
+    (close,) = {part.style.close for part in _arguments(FORMATS[tool_format]) if isinstance(part.style, Fields)}
+    script = Script(phrases=(*PHRASES, "\n", " ", "</", close[:-1], close))
+    async with running(script, tool_format=tool_format) as server:
+        seen = set()
+        for seed in range(25):
+            request = body(tools=[custom("add", "lark", LINES)], tool_choice=chosen("add"), seed=seed, max_tokens=4000)
+            choice = (await server.chat(**request, reasoning_effort="none")).json()["choices"][0]
+            assert choice["finish_reason"] == "tool_calls"
+            (call,) = choice["message"]["tool_calls"]
+            assert re.fullmatch(r'( *[a-z<\/>"]{0,9}\n)*', call["custom"]["input"]), call
+            seen.add(call["custom"]["input"])
+    assert len(seen) > 5
+
+
+async def test_text_of_a_marked_field_is_told_as_it_was_written() -> None:
+    written = "  <a></para\n\n"
+    said = f"<tool_call>\n<function=add>\n<parameter=input>\n{written}\n</parameter>\n</function>\n</tool_call>"
+    async with running(Script(answers=(said, said)), tool_format="qwen3_coder") as server:
+        (call,) = await called(server, tools=[custom("add", "lark", LINES)], tool_choice=chosen("add"))
+
+    assert call["custom"]["input"] == written
+
+
+async def test_lark_grammar_is_refused_where_arguments_have_marks_at_every_level() -> None:
+    async with running(tool_format="minimax_m3") as server:
         response = await server.chat(**body(tools=[custom("a", "lark", SUM)]))
 
     assert response.status_code == 400
