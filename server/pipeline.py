@@ -32,15 +32,26 @@ from server.errors import ApiError, refuse
 from server.wire.chat_request import (
     AllowedToolsChoice,
     ChatRequest,
+    CustomToolDefinition,
     FunctionDefinition,
     JsonObjectFormat,
     JsonSchemaFormat,
-    NamedToolChoice,
 )
 from server.wire.structural_tag import StructuralTagFormat
 from server.wire.structured_outputs import Constraint
-from structural_tags.choice import AllowedTools, NamedTool, Tool, ToolChoice, build_tag, call_openings, tools_of_choice
+from server.wire.tools import INPUT, chosen_name
+from structural_tags.choice import (
+    AllowedTools,
+    NamedTool,
+    Tool,
+    ToolChoice,
+    build_tag,
+    call_openings,
+    tools_of_choice,
+    writes_json,
+)
 from structural_tags.formats import ModelFormat
+from structural_tags.tools import TextArgument
 
 Timer = Callable[[], AbstractContextManager[object]]
 
@@ -130,12 +141,13 @@ def offers_tools(request: ChatRequest) -> bool:
 def _choice(request: ChatRequest) -> ToolChoice:
     """The tool choice of a request with tools."""
     choice = request.tool_choice
-    if isinstance(choice, NamedToolChoice):
-        return NamedTool(choice.function.name)
     if isinstance(choice, AllowedToolsChoice):
-        names = tuple(allowed.function.name for allowed in choice.allowed_tools.tools)
+        names = tuple(name for allowed in choice.allowed_tools.tools if (name := chosen_name(allowed)) is not None)
         return AllowedTools(choice.allowed_tools.mode, names)
-    return choice or "auto"
+    if isinstance(choice, str):
+        return choice
+    name = chosen_name(choice)
+    return "auto" if name is None else NamedTool(name)
 
 
 @dataclass(frozen=True)
@@ -204,7 +216,7 @@ def _refused(error: EngineError, where: Place) -> Exception:
         return error
     param, pointer = where.locate(error.path or "")
     at = f" (at {pointer})" if pointer else ""
-    return ApiError(f"{param}: {error.message}{at}", param=param, code=code)
+    return ApiError(f"{param}: {error.message}{at}", param=param, code=code, pointer=pointer)
 
 
 def _error_code(error: EngineError) -> str | None:
@@ -230,6 +242,9 @@ def _tools(
             "tools", f"the format {model_format.name!r} of this model has no tool calls", code="unsupported_parameter"
         )
     for index, tool in enumerate(request.tools or ()):
+        if isinstance(tool, CustomToolDefinition):
+            tools.append(_custom_tool(tool, f"tools[{index}].custom.format.grammar.definition", model_format, checked))
+            continue
         schema = arguments_schema(tool.function)
         if not (strict or tool.function.strict or tool.function.parameters is None):
             tools.append(Tool(name=tool.function.name, parameters=schema, strict=False))
@@ -244,6 +259,28 @@ def _tools(
             )
         tools.append(Tool(name=tool.function.name, parameters=schema))
     return tuple(tools)
+
+
+def _custom_tool(tool: CustomToolDefinition, param: str, model_format: ModelFormat, checked: _CheckedCompile) -> Tool:
+    """A custom tool as the function that models know. Its grammar is compiled alone first, to name line and column."""
+    function, grammar = tool.function, tool.grammar
+    schema = arguments_schema(function)
+    if grammar is None:
+        return Tool(name=function.name, parameters=schema)
+    if grammar.syntax == "regex":
+        checked.regex(grammar.definition, Place(param))
+        checked.schema(schema, Place(param))
+        return Tool(name=function.name, parameters=schema)
+    if model_format.calls is not None and not writes_json(model_format):
+        refuse(
+            param,
+            f"the format {model_format.name!r} of this model has no place for a Lark grammar; use syntax regex",
+            code="unsupported_parameter",
+        )
+    checked.grammar(grammar.definition, lark=True, where=Place(param))
+    text = {"type": "grammar", "syntax": "lark", "grammar": grammar.definition, "written": "json_string"}
+    checked.tag(_dump({"type": "structural_tag", "format": text}), Place(param, strip="/format/grammar"))
+    return Tool(name=function.name, parameters=schema, text=TextArgument(INPUT, text))
 
 
 _TYPE_DECIDERS = frozenset(

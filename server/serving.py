@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol, TypeVar
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from server import sse
+from server.deadline import timed_out
 from server.engines.base import EngineUnavailable, PromptError
 from server.errors import ApiError, internal, unavailable
 from server.generation import Generation
@@ -79,6 +81,21 @@ async def checked_body(state: ServerState, request: Request, parse: Callable[[by
     return parse(raw)
 
 
+async def off_the_loop(state: ServerState, work: Callable[[], T]) -> T:
+    """The result of `work`, made on one of the threads that compile."""
+    return await asyncio.get_running_loop().run_in_executor(state.compile_threads, work)
+
+
+async def in_time(state: ServerState, work: Awaitable[T], arrived: float) -> T:
+    """The result of `work`; ApiError (504) if the request, which came at `arrived`, takes too long."""
+    seconds = state.settings.server.request_timeout_seconds
+    try:
+        async with asyncio.timeout(None if seconds is None else arrived + seconds - time.perf_counter()):
+            return await work
+    except TimeoutError as error:
+        raise timed_out() from error
+
+
 async def stream(state: ServerState, request: Request, source: EventSource) -> sse.EventStream:
     """A response that sends the source's events, its first one ready."""
     events = _counted(state, source)
@@ -94,9 +111,18 @@ async def drain(generation: Generation) -> None:
             pass
 
 
+async def drain_all(generations: Sequence[Generation]) -> None:
+    """The same for several at once; the first failure ends all of them."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for generation in generations:
+                group.create_task(drain(generation))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+
+
 def add_headers(response: Response, generation: Generation) -> None:
-    """The request's id, and what was not done as wished."""
-    response.headers["x-request-id"] = generation.id
+    """What was not done as wished."""
     if generation.warning is not None:
         one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
         response.headers["x-strictserve-warning"] = one_line
@@ -109,7 +135,8 @@ def api_error(error: Exception) -> ApiError:
     if isinstance(error, EngineUnavailable):
         return unavailable()
     if isinstance(error, PromptError):
-        return ApiError(f"messages: {error}", param="messages", code="invalid_value")
+        param = error.param or "messages"
+        return ApiError(f"{param}: {error}", param=param, code="invalid_value")
     log.error("a request failed", exc_info=error)
     return internal()
 

@@ -18,12 +18,13 @@ own and the answer has no other text. A response that may contain free text (`an
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from structural_tags.formats.arguments import Nested
+from structural_tags.formats.arguments import Json, Nested
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -51,6 +52,7 @@ __all__ = [
     "build_tag",
     "call_openings",
     "tools_of_choice",
+    "writes_json",
 ]
 
 Node = dict[str, Any]
@@ -427,9 +429,22 @@ def _part(part: Part, tool: Tool) -> Node:
             return _constant(part)
 
 
+def writes_json(fmt: ModelFormat) -> bool:
+    """Whether arguments are JSON objects in every way that the format writes calls."""
+    if fmt.calls is None:
+        return False
+    parts = (part for syntax in fmt.calls.syntaxes for part in syntax.parts if isinstance(part, Arguments))
+    return all(isinstance(part.style, Json) for part in parts)
+
+
 def _arguments(part: Arguments, tool: Tool) -> Node:
     """What the tool's schema allows if it is strict, else any object."""
     style, schema = part.style, tool.parameters
+    if tool.text is not None:
+        if not isinstance(style, Json):
+            raise ValueError(f"tools: the text of {tool.name!r} cannot be described in this model's format")
+        opening = {"type": "regex", "pattern": rf"\{{{_LAYOUT}{json.dumps(tool.text.name)}:{_LAYOUT}"}
+        return _sequence([opening, dict(tool.text.node), {"type": "regex", "pattern": rf"{_LAYOUT}\}}"}])
     if schema is True or not tool.strict:
         if isinstance(style, Nested) and style.anything:
             return {"type": "grammar", "grammar": style.anything}

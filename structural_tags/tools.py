@@ -8,6 +8,14 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
+class TextArgument:
+    """The one argument of a tool, a string whose JSON the format node `node` describes, quotes included."""
+
+    name: str
+    node: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Tool:
     """A function the model may call.
 
@@ -19,6 +27,8 @@ class Tool:
     name: str
     parameters: Mapping[str, Any] | bool = True
     strict: bool = True
+    text: TextArgument | None = None
+    """What `parameters` cannot say about the one string that the tool takes; for formats that write JSON."""
 
 
 @dataclass(frozen=True)

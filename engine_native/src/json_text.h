@@ -37,6 +37,10 @@ fsm *json_spelled_automaton(builder *b, const fsm *text);
 /* The same, but an escape is a reference to a rule, so that a meter counts it as one character. */
 fsm *json_spelled_characters(builder *b, const fsm *text);
 
+/* The spellings, without quotes, of the texts of an automaton over bytes (indexed): the raw one of each character that JSON
+ * may write raw.  Edges of other symbols stay. */
+fsm *json_spelled_bytes(builder *b, const fsm *text);
+
 /* A string, quotes included, that is none of the fixed strings of `taken`. */
 fsm *json_other_string_automaton(builder *b, expr *taken);
 

@@ -9,7 +9,7 @@
 static regex_node *any_text(arena *mem) {
     cp_set all = {0};
     cp_set_add(mem, &all, 0, UTF8_MAX);
-    return regex_repeat(mem, regex_class(mem, &all), 0, REPEAT_INFINITE);
+    return regex_repeat(mem, regex_class(mem, &all), 0, REPEAT_INFINITE, false);
 }
 
 /* Holds only before (first) or after everything else. */
@@ -29,7 +29,7 @@ static void shorten(arena *mem, regex_node **parts, uint32_t n, bool first) {
         regex_node **part = &parts[first ? i : n - 1 - i];
         if ((*part)->kind != REGEX_REPEAT || (*part)->asserts) return;
         bool optional = (*part)->nullable;
-        *part = optional ? regex_empty(mem) : regex_repeat(mem, (*part)->u.repeat.body, (*part)->u.repeat.min, (*part)->u.repeat.min);
+        *part = optional ? regex_empty(mem) : regex_repeat(mem, (*part)->u.repeat.body, (*part)->u.repeat.min, (*part)->u.repeat.min, false);
         if (!optional) return;
     }
 }
@@ -125,9 +125,7 @@ static regex_node *resolve(const resolution *r, regex_node *e, beside before, be
         if (!once && before == AT_EDGE) before = SOMEWHERE;
         if (!once && after == AT_EDGE) after = SOMEWHERE;
         regex_node *body = resolve(r, e->u.repeat.body, before, after);
-        regex_node *repeat = regex_repeat(mem, body, e->u.repeat.min, e->u.repeat.max);
-        if (e->u.repeat.lazy && repeat != body && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
-        return repeat;
+        return regex_repeat(mem, body, e->u.repeat.min, e->u.repeat.max, e->u.repeat.lazy);
     }
     case REGEX_LOOK: {
         bool behind = e->u.look.behind;

@@ -18,6 +18,12 @@ enum {
     FLAG_PART = 64,      /* not a flag of patterns: the pattern is part of a grammar (front.h) */
 };
 
+typedef struct group_name {
+    const uint8_t *at;
+    size_t n;
+    uint32_t index; /* 0: of several groups */
+} group_name;
+
 typedef struct reader {
     builder *b;
     arena *mem;
@@ -25,6 +31,8 @@ typedef struct reader {
     size_t n, at;
     uint32_t depth, flags, groups;
     uint32_t behind; /* lookbehinds around */
+    bool refers;     /* back-references may come: groups leave nodes */
+    VEC(group_name) names;
     const json *place;
     const regex_part *part;
 } reader;
@@ -70,21 +78,13 @@ static const cp_range word_ranges[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a',
 static const cp_range space_ranges[] = {{0x09, 0x0D}, {0x20, 0x20}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
                                         {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* Add the other cases of the ASCII letters in s. */
-static void fold_ascii(arena *mem, cp_set *s) {
-    for (uint32_t i = 0, n = s->n; i < n; i++)
-        for (uint32_t first = 'A'; first <= 'a'; first += 'a' - 'A') {
-            uint32_t lo = s->at[i].lo > first ? s->at[i].lo : first, hi = s->at[i].hi < first + 25 ? s->at[i].hi : first + 25;
-            if (lo <= hi) cp_set_add(mem, s, lo ^ 0x20, hi ^ 0x20);
-        }
+static regex_fold fold(const reader *r) {
+    return (r->flags & FLAG_CASE) == 0 ? FOLD_NONE : r->flags & FLAG_PART ? FOLD_ASCII : FOLD_SIMPLE;
 }
 
 /* Add s to out, or its complement; under i with all other cases first. */
 static void add_set(const reader *r, cp_set *out, cp_set *s, bool negated) {
-    if ((r->flags & FLAG_CASE) && (r->flags & FLAG_PART))
-        fold_ascii(r->mem, s);
-    else if (r->flags & FLAG_CASE)
-        unicode_fold(r->mem, s);
+    regex_fold_set(r->mem, s, fold(r));
     cp_set_add_all(r->mem, out, negated ? cp_set_complement(r->mem, s) : *s);
 }
 
@@ -216,6 +216,12 @@ static uint32_t read_octal(reader *r) {
     return v;
 }
 
+/* Three digits that are the number of no group: a character. */
+static bool is_three_octal(const reader *r) {
+    uint8_t a = peek(r), b = peek_at(r, 1), c = peek_at(r, 2);
+    return is_octal(a) && is_octal(b) && is_octal(c) && a < '4' && r->groups < (a - 48u) * 100 + (b - 48u) * 10 + (c - 48u);
+}
+
 /* After \u. */
 static uint32_t read_utf16(reader *r) {
     if (take(r, '{')) return read_braced_hex(r);
@@ -263,16 +269,11 @@ static uint32_t read_escape(reader *r, bool in_class) {
         if (!in_class) bad_at(r, start, STE_ERR_SYNTAX, "unknown escape");
         r->at++;
         return '\b';
-    case 'k':
-        bad_at(r, start, STE_ERR_UNSUPPORTED, "back-references are not supported");
     default:
         if (c == '0' || (is_octal(c) && in_class)) return read_octal(r);
-        if (is_octal(c) && is_octal(peek_at(r, 1)) && is_octal(peek_at(r, 2)) && c < '4') {
-            uint32_t group = (c - 48u) * 100 + (peek_at(r, 1) - 48u) * 10 + (peek_at(r, 2) - 48u);
-            if (r->groups < group) return read_octal(r);
-        }
-        if (is_digit(c)) bad_at(r, start, STE_ERR_UNSUPPORTED, "back-references are not supported");
-        if (c != 0 && strchr("CEGHKLNOQRVXhlog", c) != NULL) bad_at(r, start, STE_ERR_UNSUPPORTED, "this escape is not supported");
+        if (is_three_octal(r)) return read_octal(r);
+        if (is_digit(c)) bad_at(r, start, STE_ERR_SYNTAX, "unknown escape");
+        if (c != 0 && strchr("CEGHKLNOQRVXhlogk", c) != NULL) bad_at(r, start, STE_ERR_UNSUPPORTED, "this escape is not supported");
         if (is_letter(c)) bad_at(r, start, STE_ERR_SYNTAX, "unknown escape");
         return read_code_point(r);
     }
@@ -281,12 +282,7 @@ static uint32_t read_escape(reader *r, bool in_class) {
     return cp;
 }
 
-static regex_node *one_character(const reader *r, uint32_t cp) {
-    cp_set s = {0}, out = {0};
-    cp_set_add(r->mem, &s, cp, cp);
-    add_set(r, &out, &s, false);
-    return regex_class(r->mem, &out);
-}
+static regex_node *one_character(const reader *r, uint32_t cp) { return regex_character(r->mem, cp, fold(r)); }
 
 /* ---- character classes ---- */
 
@@ -438,6 +434,48 @@ static regex_node *word_boundary(reader *r, bool negated) {
     return regex_point(r->mem, allow);
 }
 
+/* ---- groups that are referred to ---- */
+
+static regex_node *reference(const reader *r, uint32_t index, size_t at) { return regex_back(r->mem, index, fold(r), at); }
+
+/* After a backslash, at the number of a group. */
+static regex_node *reference_by_number(reader *r) {
+    size_t start = r->at - 1;
+    uint32_t index = 0;
+    while (is_digit(peek(r)) && index < 100) index = index * 10 + (r->s[r->at++] - 48u);
+    return reference(r, index <= r->groups ? index : 0, start);
+}
+
+/* A name and its closing character; what stands before the close. */
+static group_name read_name(reader *r, char close) {
+    size_t start = r->at;
+    while (more(r) && peek(r) != (uint8_t)close && peek(r) != '(' && peek(r) != ')') r->at++;
+    if (r->at == start || is_digit(r->s[start])) bad_at(r, start, STE_ERR_SYNTAX, "expected a group name");
+    group_name name = {r->s + start, r->at - start, 0};
+    if (!take(r, close)) bad_at(r, start, STE_ERR_SYNTAX, "a group name is not closed");
+    return name;
+}
+
+static group_name *find_name(const reader *r, group_name name) {
+    for (uint32_t i = 0; i < r->names.n; i++)
+        if (r->names.at[i].n == name.n && memcmp(r->names.at[i].at, name.at, name.n) == 0) return &r->names.at[i];
+    return NULL;
+}
+
+static regex_node *reference_by_name(reader *r, size_t start, char close) {
+    const group_name *known = find_name(r, read_name(r, close));
+    return reference(r, known == NULL ? 0 : known->index, start);
+}
+
+/* At k of \k<name>, \k'name', \k{name}. */
+static regex_node *reference_by_escape(reader *r) {
+    size_t start = r->at++ - 1;
+    char close = peek(r) == '<' ? '>' : peek(r) == '{' ? '}' : '\'';
+    if (peek(r) != '<' && peek(r) != '{' && peek(r) != '\'') bad_at(r, start, STE_ERR_SYNTAX, "expected a group name after \\k");
+    r->at++;
+    return reference_by_name(r, start, close);
+}
+
 /* After a backslash, outside of classes. */
 static regex_node *read_escaped(reader *r) {
     cp_set s = {0};
@@ -457,7 +495,10 @@ static regex_node *read_escaped(reader *r) {
     case 'P':
         add_property(r, &s);
         return regex_class(r->mem, &s);
+    case 'k':
+        return reference_by_escape(r);
     default:
+        if (peek(r) >= '1' && peek(r) <= '9' && !is_three_octal(r)) return reference_by_number(r);
         if (!more(r) || !add_shorthand(r, &s, peek(r))) return one_character(r, read_escape(r, false));
         r->at++;
         return regex_class(r->mem, &s);
@@ -471,14 +512,6 @@ static regex_node *read_choice(reader *r);
 static void skip_comment(reader *r, size_t start) {
     while (more(r) && peek(r) != ')') r->at++;
     if (!take(r, ')')) bad_at(r, start, STE_ERR_SYNTAX, "a comment is not closed");
-}
-
-/* A name and its closing character. */
-static void skip_name(reader *r, char close) {
-    size_t start = r->at;
-    while (more(r) && peek(r) != (uint8_t)close && peek(r) != '(' && peek(r) != ')') r->at++;
-    if (r->at == start || is_digit(r->s[start])) bad_at(r, start, STE_ERR_SYNTAX, "expected a group name");
-    if (!take(r, close)) bad_at(r, start, STE_ERR_SYNTAX, "a group name is not closed");
 }
 
 /* After "(?", where flags must follow; up to the ':' or ')', which is left. */
@@ -538,6 +571,26 @@ static regex_node *group_body(reader *r, size_t start) {
     return e;
 }
 
+/* A group that may be referred to; name: NULL or its own. */
+static regex_node *capturing(reader *r, size_t start, const group_name *name) {
+    uint32_t index = ++r->groups;
+    if (name != NULL && r->refers) {
+        group_name *same = find_name(r, *name), own = {name->at, name->n, index};
+        if (same != NULL)
+            same->index = 0;
+        else
+            vec_push(r->mem, &r->names, own);
+    }
+    bool refers = r->refers && r->behind == 0; /* in a lookbehind groups match from right to left */
+    regex_node *body = group_body(r, start);
+    return refers ? regex_group(r->mem, body, index) : body;
+}
+
+static regex_node *named(reader *r, size_t start, char close) {
+    group_name name = read_name(r, close);
+    return capturing(r, start, &name);
+}
+
 /* At what follows "(?"; NULL: nothing to match (a comment, or flags for the rest of the group around). */
 static regex_node *read_extension(reader *r, size_t start) {
     switch (peek(r)) {
@@ -562,17 +615,13 @@ static regex_node *read_extension(reader *r, size_t start) {
         bad_at(r, start, STE_ERR_UNSUPPORTED, "recursion is not supported");
     case 'P':
         r->at++;
-        if (peek(r) == '=') bad_at(r, start, STE_ERR_UNSUPPORTED, "back-references are not supported");
+        if (take(r, '=')) return reference_by_name(r, start, ')');
         if (peek(r) == '>') bad_at(r, start, STE_ERR_UNSUPPORTED, "recursion is not supported");
         if (!take(r, '<')) bad_at(r, start, STE_ERR_SYNTAX, "unknown group");
-        skip_name(r, '>');
-        r->groups++;
-        return group_body(r, start);
+        return named(r, start, '>');
     case '\'':
         r->at++;
-        skip_name(r, '\'');
-        r->groups++;
-        return group_body(r, start);
+        return named(r, start, '\'');
     case '<':
         r->at++;
         if (peek(r) == '=' || peek(r) == '!') {
@@ -582,9 +631,7 @@ static regex_node *read_extension(reader *r, size_t start) {
             r->behind--;
             return regex_look(r->mem, body, true, absent);
         }
-        skip_name(r, '>');
-        r->groups++;
-        return group_body(r, start);
+        return named(r, start, '>');
     default:
         if (is_digit(peek(r)) || ((peek(r) == '-' || peek(r) == '+') && is_digit(peek_at(r, 1))))
             bad_at(r, start, STE_ERR_UNSUPPORTED, "recursion is not supported");
@@ -663,9 +710,7 @@ static regex_node *quantified(reader *r, regex_node *e) {
     skip_blanks(r);
     uint32_t ignored;
     if (read_quantifier(r, &ignored, &ignored)) bad_at(r, second, STE_ERR_SYNTAX, "nothing to repeat");
-    regex_node *repeat = regex_repeat(r->mem, e, min, max);
-    if (lazy && min != max && repeat != e && repeat->kind == REGEX_REPEAT) repeat->lazy = repeat->u.repeat.lazy = true;
-    return repeat;
+    return regex_repeat(r->mem, e, min, max, lazy);
 }
 
 /* ---- sequences ---- */
@@ -694,8 +739,7 @@ static regex_node *read_atom(reader *r) {
         if (take(r, '?')) return read_extension(r, start);
         if (peek(r) == '*' && peek_at(r, 1) >= 'A' && peek_at(r, 1) <= 'Z')
             bad_at(r, start, STE_ERR_UNSUPPORTED, "backtracking verbs are not supported");
-        r->groups++;
-        return group_body(r, start);
+        return capturing(r, start, NULL);
     default:
         return one_character(r, read_code_point(r));
     }
@@ -724,9 +768,25 @@ static regex_node *read_choice(reader *r) {
     return regex_choice(r->mem, parts.at, parts.n);
 }
 
+/* Can there be a back-reference? */
+static bool may_refer(const reader *r) {
+    for (size_t i = 0; i + 1 < r->n; i++) {
+        uint8_t c = r->s[i + 1];
+        if (r->s[i] == '\\' && (c == 'k' || (c >= '1' && c <= '9'))) return true;
+        if (r->s[i] == 'P' && c == '=') return true;
+    }
+    return false;
+}
+
 static regex_node *read_all(reader *r) {
+    r->refers = may_refer(r);
     regex_node *e = read_choice(r);
     if (more(r)) bad(r, STE_ERR_SYNTAX, "a ')' without its '('");
+    if (!e->refers) return e;
+    size_t at;
+    const char *why;
+    e = regex_bind(r->b->w, e, &at, &why);
+    if (e == NULL) bad_at(r, at, STE_ERR_UNSUPPORTED, why);
     return e;
 }
 

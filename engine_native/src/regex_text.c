@@ -233,6 +233,9 @@ static void build(text *t, const regex_node *e, uint32_t from, uint32_t to) {
     case REGEX_LOOK:
         fsm_edge_add(f, from, SYM_RULE + e->number, SYM_RULE + e->number, to);
         return;
+    case REGEX_GROUP: /* gone before (regex_back.c) */
+    case REGEX_BACK:
+        return;
     }
 }
 

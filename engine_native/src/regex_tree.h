@@ -7,6 +7,9 @@
  *          the set of kinds that may follow.  The edge of the text is a kind.
  *   LOOK   lookahead or lookbehind, positive or negative, with a body.
  *
+ * GROUP and BACK stand for groups and back-references to them while a pattern that
+ * has some is read; regex_back.c puts texts in their place.
+ *
  * Depth is bounded by limits.depth: recursion over a tree is safe. */
 #ifndef STE_REGEX_TREE_H
 #define STE_REGEX_TREE_H
@@ -37,7 +40,12 @@ typedef enum regex_kind {
     REGEX_REPEAT,
     REGEX_POINT,
     REGEX_LOOK,
+    REGEX_GROUP,
+    REGEX_BACK,
 } regex_kind;
+
+/* How characters match other cases of themselves. */
+typedef enum regex_fold { FOLD_NONE, FOLD_ASCII, FOLD_SIMPLE } regex_fold;
 
 typedef struct regex_node regex_node;
 struct regex_node {
@@ -46,6 +54,7 @@ struct regex_node {
     bool nullable;   /* can consume nothing, if its assertions hold */
     bool consumes;   /* can consume something */
     bool lazy;       /* holds a repeat that takes as little as it can (outside of LOOKs) */
+    bool refers;     /* holds a GROUP or a BACK */
     uint32_t n;
     uint32_t number; /* of a CLASS, POINT or LOOK: for the lowering */
     union {
@@ -61,17 +70,34 @@ struct regex_node {
             regex_node *body;
             bool behind, negative;
         } look;
+        struct {
+            regex_node *body;
+            uint32_t index;
+        } group;
+        struct {
+            uint32_t index; /* of the group; 0: none that can be meant */
+            regex_fold fold;
+            size_t at;      /* offset in the pattern */
+        } back;
     } u;
 };
 
 regex_node *regex_empty(arena *mem);
 regex_node *regex_never(arena *mem);
 regex_node *regex_class(arena *mem, cp_set *s); /* normalises s */
+/* Add the other cases of the characters in s. */
+void regex_fold_set(arena *mem, cp_set *s, regex_fold fold);
+regex_node *regex_character(arena *mem, uint32_t cp, regex_fold fold);
 regex_node *regex_sequence(arena *mem, regex_node *const *parts, uint32_t n);
 regex_node *regex_choice(arena *mem, regex_node *const *parts, uint32_t n);
-regex_node *regex_repeat(arena *mem, regex_node *body, uint32_t min, uint32_t max);
+regex_node *regex_repeat(arena *mem, regex_node *body, uint32_t min, uint32_t max, bool lazy);
 regex_node *regex_point(arena *mem, const uint8_t allow[N_KINDS]);
 regex_node *regex_look(arena *mem, regex_node *body, bool behind, bool negative);
+regex_node *regex_group(arena *mem, regex_node *body, uint32_t index);
+regex_node *regex_back(arena *mem, uint32_t index, regex_fold fold, size_t at);
+
+/* regex_back.c: node without GROUP and BACK.  Where that can't be, NULL, and *at and *why say which reference and why. */
+regex_node *regex_bind(work *w, regex_node *node, size_t *at, const char **why);
 
 /* regex_parse.c: place is where the pattern stands in a JSON text; NULL: the pattern is the text. */
 regex_node *regex_parse(builder *b, const char *text, size_t n, const json *place);

@@ -90,6 +90,11 @@ expr *triggered_tags(tagger *t, const json *at, ends outer);
 expr *tags_with_separator(tagger *t, const json *at, ends outer);
 expr *legacy_tags(tagger *t, const json *at);
 
+/* ---- tag_string.c ---- */
+
+/* JSON strings, quotes included, that mean the texts of a grammar; `at` is for errors. */
+expr *spelled_grammar(tagger *t, const json *at, expr *(*lower)(builder *b, const source *text), const source *text);
+
 /* ---- tag_value.c ---- */
 
 expr *const_string(tagger *t, const json *at, ends outer);

@@ -20,13 +20,18 @@ expr *regex(tagger *t, const json *at, ends outer) {
     return regex_expr(t->b, pattern->u.text, pattern->n, pattern);
 }
 
+static expr *lower_lark(builder *b, const source *text) { return lark_expr(b, text, NULL, NULL); }
+static expr *lower_ebnf(builder *b, const source *text) { return ebnf_expr(b, text, "root"); }
+
 expr *grammar(tagger *t, const json *at, ends outer) {
     (void)outer;
-    const json *at_text = filled_field(t, at, "grammar"), *syntax = json_get(at, "syntax");
-    bool lark = syntax != NULL && json_is_text(syntax, "lark");
+    const json *at_text = filled_field(t, at, "grammar"), *syntax = json_get(at, "syntax"), *written = json_get(at, "written");
+    bool lark = syntax != NULL && json_is_text(syntax, "lark"), string = written != NULL && json_is_text(written, "json_string");
     if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
+    if (written != NULL && !string && !json_is_text(written, "text")) tag_bad(t, written, "written must be \"text\" or \"json_string\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    return lark ? lark_expr(t->b, &text, NULL, NULL) : ebnf_expr(t->b, &text, "root");
+    expr *(*lower)(builder *b, const source *text) = lark ? lower_lark : lower_ebnf;
+    return string ? spelled_grammar(t, at_text, lower, &text) : lower(t->b, &text);
 }
 
 /* ---- schemas ---- */

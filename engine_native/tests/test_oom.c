@@ -79,6 +79,7 @@ static const struct {
      "[\"a\"", 0, STE_ORDER_DECLARED,
      "{\"x:list\":{\"type\":\"array\",\"items\":{\"$dynamicRef\":\"#i\"},\"$defs\":{\"i\":{\"$dynamicAnchor\":\"i\"}}}}"},
     {STE_KIND_REGEX, "(?i)(?=.{2,5}$)(?!.*--)[\\p{Greek}a-]+(?<!\\ba)-|x{2,90}\\b.", "aA-", 0, 0, NULL},
+    {STE_KIND_REGEX, "(?<q>a|-b{0,2})((x|y)\\3)*(?!\\1\\k<q>)(?i:\\1)", "axxa", 0, 0, NULL},
     {STE_KIND_CHOICE, "[\"abc\",\"abd\",\"b<|x|>\",\"\",\"xbd\",\"abc\"]", "abd", 0, 0, NULL},
 };
 

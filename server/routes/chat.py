@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from server import serving, sse
+from server.answer import prompt_logprobs
 from server.errors import ApiError
 from server.generation import Generation, start
 from server.state import ServerState, state_of
@@ -35,24 +36,26 @@ async def _respond(state: ServerState, request: Request) -> Response:
     arrived = time.perf_counter()
     chat = await serving.checked_body(state, request, lambda raw: _parse(state, raw))
     state.check_model(chat.model)
-    generation = await sse.until_disconnect(request.receive, start(state, chat, arrived=arrived))
+    work = serving.in_time(state, start(state, chat, arrived=arrived), arrived)
+    generation = await sse.until_disconnect(request.receive, work)
     if chat.stream:
-        source = _Chunks(state, generation, include_usage=chat.include_usage)
+        source = _Chunks(state, generation, chat)
         response: Response = await serving.stream(state, request, source)
     else:
         await sse.until_disconnect(request.receive, serving.drain(generation))
-        response = Response(_completion(state, generation).to_json(), media_type="application/json")
+        response = Response(_completion(state, generation, chat).to_json(), media_type="application/json")
     serving.add_headers(response, generation)
     return response
 
 
 def _parse(state: ServerState, raw: bytes) -> ChatRequest:
-    depth = state.settings.server.max_json_depth
-    return parse_chat_request(parse_object(raw, max_depth=depth), max_depth=depth)
+    server = state.settings.server
+    body = parse_object(raw, max_depth=server.max_json_depth)
+    return parse_chat_request(body, max_depth=server.max_json_depth, strict=server.strict_fields)
 
 
-def _completion(state: ServerState, generation: Generation) -> ChatCompletion:
-    return ChatCompletion(
+def _completion(state: ServerState, generation: Generation, chat: ChatRequest) -> ChatCompletion:
+    completion = ChatCompletion(
         id=generation.id,
         object="chat.completion",
         created=generation.created,
@@ -61,20 +64,27 @@ def _completion(state: ServerState, generation: Generation) -> ChatCompletion:
         usage=generation.usage,
         system_fingerprint=state.system_fingerprint,
     )
+    if chat.prompt_logprobs is not None:
+        completion.prompt_logprobs = prompt_logprobs(generation.prompt_logprobs)
+    if chat.return_token_ids:
+        completion.prompt_token_ids = list(generation.prompt_token_ids)
+    return completion
 
 
 class _Chunks:
     """The events of one stream: a chunk each, the usage if wanted, the end mark."""
 
-    def __init__(self, state: ServerState, generation: Generation, *, include_usage: bool) -> None:
+    def __init__(self, state: ServerState, generation: Generation, chat: ChatRequest) -> None:
         self._state = state
         self._generation = generation
-        self._include_usage = include_usage
+        self._include_usage = chat.include_usage
+        self._continuous_usage = chat.continuous_usage
+        self._tell_prompt = chat.return_token_ids is True
 
     async def events(self) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._generation.chunks()) as chunks:
             async for choice in chunks:
-                yield self._event([choice], None)
+                yield self._event([choice], self._generation.usage if self._continuous_usage else None)
 
     def closing(self) -> Sequence[bytes]:
         usage = [self._event([], self._generation.usage)] if self._include_usage else []
@@ -94,4 +104,7 @@ class _Chunks:
         )
         if self._include_usage:
             chunk.usage = usage
+        if self._tell_prompt:
+            chunk.prompt_token_ids = list(self._generation.prompt_token_ids)
+            self._tell_prompt = False
         return sse.event(chunk.to_json())

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +22,7 @@ from server.generation import Generation, count_prompt, start
 from server.response_store import StoredResponse
 from server.state import ServerState, state_of
 from server.wire.body import parse_object
+from server.wire.json_bytes import from_bytes, to_bytes
 from server.wire.renaming import Names
 from server.wire.responses import listing
 from server.wire.responses.reply import Event, ResponseWriter
@@ -79,7 +79,7 @@ async def cancel_response(request: Request, response_id: str) -> None:
 async def list_input_items(request: Request, response_id: str) -> dict[str, Any]:
     """The items of the conversation before the response, in pages."""
     entry = _stored(state_of(request), response_id)
-    return listing.page(orjson.loads(entry.input_items), request.query_params)
+    return listing.page(from_bytes(entry.input_items), request.query_params)
 
 
 async def _respond(state: ServerState, request: Request) -> Response:
@@ -87,7 +87,7 @@ async def _respond(state: ServerState, request: Request) -> Response:
     own, rest = await serving.checked_body(state, request, lambda raw: _check(state, raw))
     state.check_model(own.model)
     context = _context(state, own)
-    begun = _begin(state, (own, rest), context, arrived)
+    begun = serving.in_time(state, _begin(state, (own, rest), context, arrived), arrived)
     parsed, generation = await sse.until_disconnect(request.receive, begun)
     made = _Making(state, generation, parsed, [*context, *listing.with_ids(own.input)])
     try:
@@ -136,7 +136,8 @@ async def _begin_at(
 
 
 def _check(state: ServerState, raw: bytes) -> Checked:
-    return check(parse_object(raw, max_depth=state.settings.server.max_json_depth))
+    server = state.settings.server
+    return check(parse_object(raw, max_depth=server.max_json_depth), strict=server.strict_fields)
 
 
 def _chat(
@@ -146,7 +147,8 @@ def _chat(
     context: Sequence[dict[str, Any]],
     skip: int = 0,
 ) -> Parsed:
-    return to_chat(own, rest, context=context, skip=skip, max_depth=state.settings.server.max_json_depth)
+    server = state.settings.server
+    return to_chat(own, rest, context=context, skip=skip, max_depth=server.max_json_depth, strict=server.strict_fields)
 
 
 def _context(state: ServerState, own: ResponsesRequest) -> list[dict[str, Any]]:
@@ -160,7 +162,7 @@ def _context(state: ServerState, own: ResponsesRequest) -> list[dict[str, Any]]:
             param="previous_response_id",
             code="previous_response_not_found",
         )
-    return [*orjson.loads(entry.input_items), *orjson.loads(entry.response)["output"]]
+    return [*from_bytes(entry.input_items), *from_bytes(entry.response)["output"]]
 
 
 def _stored(state: ServerState, response_id: str) -> StoredResponse:
@@ -217,17 +219,17 @@ class _Making:
             async for chunk in chunks:
                 self._writer.push(chunk)
         self._finish()
-        return Response(orjson.dumps(self._writer.response), media_type="application/json")
+        return Response(to_bytes(self._writer.response), media_type="application/json")
 
     def _finish(self) -> list[Event]:
         (answer,) = self._generation.answers
         events = self._writer.finish(answer, self._generation.usage)
         response = self._writer.response
         if self._store:
-            entry = StoredResponse(orjson.dumps(response), orjson.dumps(self._input_items))
+            entry = StoredResponse(to_bytes(response), to_bytes(self._input_items))
             self._state.responses.put(response["id"], entry)
         return events
 
 
 def _encoded(event: Event) -> bytes:
-    return sse.named_event(event["type"], orjson.dumps(event))
+    return sse.named_event(event["type"], to_bytes(event))

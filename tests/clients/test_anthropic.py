@@ -55,9 +55,15 @@ def test_create_has_the_shape_that_the_client_knows() -> None:
     Message.model_validate(json.loads(raw.text()))  # the client itself is lenient
     assert [block.to_dict() for block in message.content] == [{"type": "text", "text": "Hello."}]
     assert (message.stop_reason, message.stop_sequence, message.role) == ("end_turn", None, "assistant")
-    assert (message.usage.input_tokens, message.usage.output_tokens) == (len(server.engine.prompts[0]), 7)
+    assert prompt_tokens(message) == len(server.engine.prompts[0])
+    assert message.usage.output_tokens == len("Hello.") + 1
     assert message._request_id is not None
     assert server.engine.prompts == ["system: Be brief.\nuser: Weather in Paris?\nassistant: "]
+
+
+def prompt_tokens(message: Any) -> int:
+    """Of the prompt, those that were computed and those that the engine had."""
+    return message.usage.input_tokens + message.usage.cache_read_input_tokens
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -183,7 +189,7 @@ def test_more_tokens_than_fit_end_at_the_context() -> None:
         message = create(client, max_tokens=10_000)
 
     assert message.stop_reason == "model_context_window_exceeded"
-    assert message.usage.input_tokens + message.usage.output_tokens == 50
+    assert prompt_tokens(message) + message.usage.output_tokens == 50
 
 
 def test_count_tokens_counts_the_prompt_that_create_makes() -> None:
@@ -191,7 +197,7 @@ def test_count_tokens_counts_the_prompt_that_create_makes() -> None:
         count = client.messages.count_tokens(model="scripted", messages=ASK, tools=OWN_TOOLS, system="Be brief.")
         message = create(client, tools=OWN_TOOLS, system="Be brief.")
 
-    assert count.input_tokens == message.usage.input_tokens
+    assert count.input_tokens == prompt_tokens(message)
     assert len(server.engine.requests) == 1
 
 

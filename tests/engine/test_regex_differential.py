@@ -145,3 +145,46 @@ def _fully_matched(pattern: str, texts: list[str]) -> list[bool]:
             raise
         return [False] * len(texts)
     return [accepts(Matcher(grammar), text) for text in texts]
+
+
+_GROUPED = ("a", "b", "ab", "a|b", "a|ab|", "[ab]", "[a-c]b?", "a{0,2}", "(?:b|ca){1,2}", "é|😀", "")
+
+
+def _referring(random_: random.Random, depth: int, taken: list[int], counter: list[int]) -> str:
+    """A pattern whose references are to groups that surely matched before: ``taken`` are these, ``counter[0]`` all."""
+    parts = []
+    for _ in range(random_.randint(1, 4)):
+        kind = random_.random()
+        if kind < 0.3 and depth > 0:
+            counter[0] += 1
+            index = counter[0]
+            inner = random_.choice(_GROUPED) if random_.random() < 0.7 else _referring(random_, 0, list(taken), counter)
+            parts.append(f"(?<g{index}>{inner})")
+            taken.append(index)
+        elif kind < 0.6 and taken:
+            index = random_.choice(taken)
+            spelled = random_.choice([f"(?:\\{index})", f"\\k<g{index}>", f"(?P=g{index})"])
+            parts.append(spelled if random_.random() < 0.8 else f"(?i:{spelled})")
+        elif kind < 0.8 and depth > 0:
+            before, after = random_.choice([("(?:", ")*"), ("(?=", ")"), ("(?!", ")"), ("(?:", "|c)"), ("(?:", "){2}"), ("(?i:", ")")])
+            parts.append(before + _referring(random_, depth - 1, list(taken), counter) + after)
+        else:
+            parts.append(random_.choice(["a", "b", "[ab]", ","] if depth == 0 else ["a", "b", ".", "[ab]", ",", ".*", "$", ""]))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_back_references_match_what_the_regex_package_matches(seed: int) -> None:
+    random_ = random.Random(seed)
+    matched = referred = 0
+    for _ in range(150):
+        pattern = _referring(random_, 2, [], [0])
+        referred += "g" in pattern.replace("(?<g", "")
+        texts = ["", *(_random_text(random_) for _ in range(15)), *("".join(random_.choice("ab,A") for _ in range(8)) for _ in range(10))]
+        texts += [text * 2 for text in texts[:8]]
+        reference = regex.compile(pattern.replace(r"\k<", r"\g<").replace("$", r"\Z").replace(".", f"[^{_LINE_ENDS}]"))
+        expected = [reference.fullmatch(text) is not None for text in texts]
+        matched += sum(expected)
+        assert _fully_matched(pattern, texts) == expected, pattern
+    assert matched > 100
+    assert referred > 20

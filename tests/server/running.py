@@ -51,12 +51,14 @@ async def running(
     max_model_len: int = 1 << 20,
     model: Mapping[str, Any] = MappingProxyType({}),
     responses: Mapping[str, Any] = MappingProxyType({}),
+    tables: Mapping[str, Any] = MappingProxyType({}),
     **server: Any,
 ) -> AsyncIterator[Running]:
-    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`, `responses` of its own."""
+    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`, `responses` of its own,
+    `tables` other tables."""
     engine = ScriptedEngine(script, max_model_len=max_model_len)
     settings = Settings.model_validate(
-        {"server": server, "model": {"tool_format": tool_format, **model}, "responses": responses}
+        {"server": server, "model": {"tool_format": tool_format, **model}, "responses": responses, **tables}
     )
     app = create_app(engine, settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)

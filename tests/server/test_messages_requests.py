@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> None:
     changes, message = WRONG[case]
-    async with running(max_model_len=2000) as server:
+    async with running(max_model_len=2000, strict_fields=True) as server:
         response = await server.http.post("/v1/messages", json={**GOOD, **changes})
 
     body = response.json()
@@ -82,6 +82,17 @@ async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> N
     assert body["error"]["type"] == "invalid_request_error"
     assert body["error"]["message"].startswith(message), body
     assert server.engine.requests == []
+
+
+async def test_unknown_fields_are_named_in_a_header() -> None:
+    blocks = [{"type": "text", "text": "x", "shade": 1}]
+    body = {**GOOD, "messages": [{"role": "user", "content": blocks}], "colour": 1}
+    async with running() as server:
+        response = await server.http.post("/v1/messages", json=body)
+
+    assert response.status_code == 200
+    warning = response.headers["x-strictserve-warning"]
+    assert warning == "unknown field: messages[].content[].shade; unknown field: colour"
 
 
 async def test_answers_that_no_route_makes_have_the_shape_too() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from server.answer import ChoiceAnswer
-from server.wire.chat_response import ChunkChoice, ToolCallDelta, Usage
+from server.wire.chat_response import ChunkChoice, CustomToolCallDelta, ToolCallDelta, Usage
 
 Event = dict[str, Any]
 
@@ -99,7 +99,8 @@ class MessageWriter:
         events = [] if self._open is not None and self._open.kind == kind else self._begin(kind)
         return [*events, self._delta(text)]
 
-    def _write_call(self, call: ToolCallDelta) -> list[Event]:
+    def _write_call(self, call: ToolCallDelta | CustomToolCallDelta) -> list[Event]:
+        assert isinstance(call, ToolCallDelta), "this API has no custom tools"
         events = []
         if call.id:
             events = self._begin("tool_use", id=call.id, name=call.function.name)
@@ -164,11 +165,14 @@ class _Block:
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
+    """`input_tokens` are those that had to be computed; the others were found in the engine's cache of prefixes."""
+    cached = usage.prompt_tokens_details.cached_tokens
     return {
-        "input_tokens": usage.prompt_tokens,
+        "input_tokens": usage.prompt_tokens - cached,
         "output_tokens": usage.completion_tokens,
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens_details": {"thinking_tokens": usage.completion_tokens_details.reasoning_tokens},
     }
 
 

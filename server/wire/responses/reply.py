@@ -19,7 +19,7 @@ from typing import Any
 
 from server.answer import ChoiceAnswer
 from server.errors import ApiError
-from server.wire.chat_response import ChunkChoice, LogprobEntry, ToolCallDelta, Usage
+from server.wire.chat_response import ChunkChoice, CustomToolCallDelta, LogprobEntry, ToolCallDelta, Usage
 from server.wire.responses.request import CustomTool, FunctionTool, ResponsesRequest
 
 Event = dict[str, Any]
@@ -120,13 +120,17 @@ class ResponseWriter:
             events = self._begin_item(kind)
         return [*events, self._delta(text, logprobs)]
 
-    def _write_call(self, call: ToolCallDelta) -> list[Event]:
+    def _write_call(self, call: ToolCallDelta | CustomToolCallDelta) -> list[Event]:
+        if isinstance(call, CustomToolCallDelta):
+            kind, name, text = "custom_tool_call", call.custom.name, call.custom.input
+        else:
+            kind, name, text = "function_call", call.function.name, call.function.arguments
         events = []
         if call.id:
             self._calls += 1
-            events = self._begin_item("function_call", call_id=call.id, name=call.function.name)
-        if call.function.arguments:
-            events.append(self._delta(call.function.arguments))
+            events = self._begin_item(kind, call_id=call.id, name=name)
+        if text:
+            events.append(self._delta(text))
         return events
 
     def _begin_item(self, kind: str, **fields: str) -> list[Event]:
@@ -222,9 +226,9 @@ def _tool(tool: FunctionTool | CustomTool) -> dict[str, Any]:
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
         "input_tokens": usage.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "input_tokens_details": {"cached_tokens": usage.prompt_tokens_details.cached_tokens, "cache_write_tokens": 0},
         "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.completion_tokens_details.reasoning_tokens},
         "total_tokens": usage.total_tokens,
     }
 
