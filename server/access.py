@@ -80,6 +80,7 @@ class _Request:
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.record.status = message["status"]
+                self._scope["app"].state.server.metrics.responded(message["status"])
                 MutableHeaders(scope=message)["x-request-id"] = self.record.request_id
             await send(message)
 

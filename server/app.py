@@ -52,7 +52,7 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
             await engine.start()
         compiler = Compiler(engine.vocabulary, cache_bytes=settings.compiler.cache_bytes)
         threads = ThreadPoolExecutor(settings.compiler.threads, thread_name_prefix="compile")
-        app.state.server = ServerState(
+        state = ServerState(
             settings=settings,
             engine=engine,
             model_format=model_format,
@@ -66,6 +66,9 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
             system_fingerprint=_fingerprint(engine.model_id, model_format.name),
             started=int(time.time()),
         )
+        state.metrics.watch_ready(state.is_ready)
+        state.metrics.describe(version=__version__, model=engine.model_id, format=model_format.name)
+        app.state.server = state
         watch: asyncio.Task[None] | None = None
         if settings.server.watchdog_seconds:
             watch = asyncio.create_task(Watchdog(engine, lifecycle, settings.server.watchdog_seconds).run())

@@ -111,7 +111,7 @@ class Generation:
             EngineUnavailable, EngineError: the engine gave up; choices may be incomplete.
         """
         metrics = self._state.metrics
-        with self._state.admission.admitted():
+        with self._state.admission.admitted(), metrics.running():
             metrics.prompt(len(self._request.prompt_token_ids))
             try:
                 async with aclosing(self._deltas()) as deltas:
@@ -123,6 +123,7 @@ class Generation:
             except PromptError as error:
                 raise PromptError(str(error), param=error.param or self._param) from error
             finally:
+                metrics.request_took(time.perf_counter() - self._arrived)
                 metrics.generated(self._completion_tokens)
                 self._record.completion_tokens = self._completion_tokens
         for answer in self.answers:

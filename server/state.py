@@ -41,6 +41,10 @@ class ServerState:
         """Whether a request that comes now can be answered."""
         return self.engine.is_healthy() and not self.lifecycle.hung
 
+    def is_ready(self) -> bool:
+        """Whether new requests are welcome."""
+        return self.is_available() and not self.lifecycle.draining
+
     def check_model(self, name: str | None) -> None:
         """ApiError (404) when a client asks for a model that is not the one served."""
         if name is not None and name != self.engine.model_id:

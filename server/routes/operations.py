@@ -25,8 +25,7 @@ async def health(request: Request) -> dict[str, str]:
 @router.get("/ready")
 async def ready(request: Request) -> dict[str, str]:
     """200 only while new requests are welcome; 503 otherwise, also while running ones end before a stop."""
-    state = state_of(request)
-    if state.lifecycle.draining or not state.is_available():
+    if not state_of(request).is_ready():
         raise unavailable()
     return {"status": "ok"}
 

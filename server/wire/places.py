@@ -47,7 +47,7 @@ def path(body: Any, loc: Sequence[int | str], *, of_key: bool = False) -> list[i
     for step, element in enumerate(loc):
         is_key = of_key and step == len(loc) - 1
         if isinstance(here, dict) and isinstance(element, str):
-            if not branched and not is_key and element in (here.get("type"), here.get("role")):
+            if not branched and not is_key and _is_branch(here, loc[step : step + 2]):
                 branched = True
             elif element in here or is_key:
                 steps.append(element)
@@ -56,6 +56,15 @@ def path(body: Any, loc: Sequence[int | str], *, of_key: bool = False) -> list[i
             steps.append(element)
             here, branched = here[element] if element < len(here) else None, False
     return steps
+
+
+def _is_branch(here: dict[Any, Any], ahead: Sequence[int | str]) -> bool:
+    """Whether the next element, although it may be a key of `here`, is the name of a union's branch: it is the object's
+    `type` or `role`; or its value has no inside, and what follows is a key beside it."""
+    if ahead[0] in (here.get("type"), here.get("role")):
+        return True
+    value = here.get(ahead[0])
+    return len(ahead) == 2 and value is not None and not isinstance(value, dict | list) and ahead[1] in here
 
 
 def from_validation(error: ValidationError, body: Any) -> ApiError:

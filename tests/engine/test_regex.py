@@ -224,7 +224,10 @@ def test_malformed_pattern_raises_with_its_offset(pattern: str, offset: int, mes
         (r"(a)\2", "back-reference to a group that need not have matched"),
         (r"(?<n>a)\k<m>", "back-reference to a group that need not have matched"),
         (r"(?:(?<n>a)|(?<n>b))(?P=n)", "back-reference to a group that need not have matched"),
-        ("".join(f"(?<n{i}>a)" for i in range(101)) + "".join(rf"\k<n{i}>" for i in range(101)), "more than 100 groups"),
+        (
+            "".join(f"(?<n{i}>a)" for i in range(101)) + "".join(rf"\k<n{i}>" for i in range(101)),
+            "more than 100 groups",
+        ),
         (r"(?>a)", "atomic groups"),
         (r"a++", "possessive"),
         (r"a{2}+", "possessive"),

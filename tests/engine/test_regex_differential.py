@@ -166,10 +166,14 @@ def _referring(random_: random.Random, depth: int, taken: list[int], counter: li
             spelled = random_.choice([f"(?:\\{index})", f"\\k<g{index}>", f"(?P=g{index})"])
             parts.append(spelled if random_.random() < 0.8 else f"(?i:{spelled})")
         elif kind < 0.8 and depth > 0:
-            before, after = random_.choice([("(?:", ")*"), ("(?=", ")"), ("(?!", ")"), ("(?:", "|c)"), ("(?:", "){2}"), ("(?i:", ")")])
+            before, after = random_.choice(
+                [("(?:", ")*"), ("(?=", ")"), ("(?!", ")"), ("(?:", "|c)"), ("(?:", "){2}"), ("(?i:", ")")]
+            )
             parts.append(before + _referring(random_, depth - 1, list(taken), counter) + after)
         else:
-            parts.append(random_.choice(["a", "b", "[ab]", ","] if depth == 0 else ["a", "b", ".", "[ab]", ",", ".*", "$", ""]))
+            parts.append(
+                random_.choice(["a", "b", "[ab]", ","] if depth == 0 else ["a", "b", ".", "[ab]", ",", ".*", "$", ""])
+            )
     return "".join(parts)
 
 
@@ -180,7 +184,11 @@ def test_random_back_references_match_what_the_regex_package_matches(seed: int) 
     for _ in range(150):
         pattern = _referring(random_, 2, [], [0])
         referred += "g" in pattern.replace("(?<g", "")
-        texts = ["", *(_random_text(random_) for _ in range(15)), *("".join(random_.choice("ab,A") for _ in range(8)) for _ in range(10))]
+        texts = [
+            "",
+            *(_random_text(random_) for _ in range(15)),
+            *("".join(random_.choice("ab,A") for _ in range(8)) for _ in range(10)),
+        ]
         texts += [text * 2 for text in texts[:8]]
         reference = regex.compile(pattern.replace(r"\k<", r"\g<").replace("$", r"\Z").replace(".", f"[^{_LINE_ENDS}]"))
         expected = [reference.fullmatch(text) is not None for text in texts]

@@ -1,1 +1,1 @@
-"""Scripts that load the server, run by hand; small versions of some run as tests."""
+"""Load and faults: scripts that are run by hand (docs/RELIABILITY.md has figures), small versions of which are tests."""

@@ -30,7 +30,7 @@ FEW_TOKENS = 400
 
 @dataclass
 class Report:
-    """`statuses` counts answers; `wrong` has the answers that must not be: 5xx, and errors without OpenAI's body."""
+    """`statuses` counts answers; `wrong` has the answers that must not be: 5xx, and errors without the body of the API at hand."""
 
     operation: str
     statuses: Counter[int] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ def _run(operation: Any, mode: GenerationMode, examples: int, report: Report) ->
     def call(case: Any) -> None:
         response = case.call()
         report.statuses[response.status_code] += 1
-        if response.status_code >= 500 or (response.status_code >= 400 and not _is_openais(response.text)):
+        if response.status_code >= 500 or (response.status_code >= 400 and not _is_error(operation.path, response.text)):
             sent = json.dumps(case.body, default=str)[:2000]
             report.wrong.append(f"{response.status_code} {response.text[:300]} to {sent}")
 
@@ -72,10 +72,11 @@ def _run(operation: Any, mode: GenerationMode, examples: int, report: Report) ->
         call()
 
 
-def _is_openais(text: str) -> bool:
+def _is_error(path: str, text: str) -> bool:
+    keys = {"message", "type"} if path.startswith("/v1/messages") else {"message", "type", "param", "code"}
     try:
         error = json.loads(text)["error"]
-        return set(error) == {"message", "type", "param", "code"} and isinstance(error["message"], str)
+        return set(error) == keys and isinstance(error["message"], str)
     except (ValueError, KeyError, TypeError):
         return False
 

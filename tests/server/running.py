@@ -78,7 +78,7 @@ async def running(
 
 
 def comparable(completion: dict[str, Any]) -> dict[str, Any]:
-    """What must not depend on streaming: everything but ids and the time."""
+    """What must not depend on streaming: everything but ids, the time, and what of the prompt was in a cache."""
     choices = []
     for choice in completion["choices"]:
         message = choice["message"]
@@ -102,6 +102,8 @@ def comparable(completion: dict[str, Any]) -> dict[str, Any]:
     return {
         "choices": choices,
         "model": completion["model"],
-        "usage": completion["usage"],
+        "usage": {
+            name: value for name, value in (completion["usage"] or {}).items() if name != "prompt_tokens_details"
+        },
         "system_fingerprint": completion["system_fingerprint"],
     }

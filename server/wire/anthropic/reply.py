@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from server.answer import ChoiceAnswer
-from server.wire.chat_response import ChunkChoice, CustomToolCallDelta, ToolCallDelta, Usage
+from server.wire.chat_response import ChunkChoice, ToolCallDelta, Usage
 
 Event = dict[str, Any]
 
@@ -59,6 +59,7 @@ class MessageWriter:
         if delta.content:
             events += self._write("text", delta.content)
         for call in delta.tool_calls:
+            assert isinstance(call, ToolCallDelta)  # all tools of this API are functions
             events += self._write_call(call)
         if "captures" in chunk.model_fields_set:
             captures = chunk.captures
@@ -99,8 +100,7 @@ class MessageWriter:
         events = [] if self._open is not None and self._open.kind == kind else self._begin(kind)
         return [*events, self._delta(text)]
 
-    def _write_call(self, call: ToolCallDelta | CustomToolCallDelta) -> list[Event]:
-        assert isinstance(call, ToolCallDelta), "this API has no custom tools"
+    def _write_call(self, call: ToolCallDelta) -> list[Event]:
         events = []
         if call.id:
             events = self._begin("tool_use", id=call.id, name=call.function.name)
