@@ -8,8 +8,8 @@ from typing import Any
 import anthropic
 import jsonschema
 import pytest
-from anthropic.types import Message
-from pydantic import BaseModel
+from anthropic.types import Message, RawMessageStreamEvent
+from pydantic import BaseModel, TypeAdapter
 
 from tests.clients.listening import CALL, Listening, listening
 from tests.server.bodies import SCHEMAS, TOOLS
@@ -26,6 +26,9 @@ OWN_TOOLS: Any = [
 PHRASES = {"phrases": ("</think>", "<tool_call>")}
 WEATHER = {"city": "Paris", "unit": "celsius"}
 ASK: Any = [{"role": "user", "content": "Weather in Paris?"}]
+
+
+EVENTS: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 
 
 class Place(BaseModel):
@@ -92,6 +95,8 @@ def test_folded_stream_is_the_single_answer_and_events_are_in_order(case: str) -
             with client.messages.stream(**request) as stream:
                 folded = stream.get_final_message()
             raw = list(client.messages.create(**request, stream=True))
+            for event in raw:  # the client itself is lenient
+                EVENTS.validate_python(event.to_dict())
 
             assert comparable(folded) == comparable(single)
             assert_grammar_of_events(raw, comparable(single)["content"])
@@ -175,6 +180,14 @@ def test_thoughts_go_back_and_are_off_unless_asked_for() -> None:
     assert first.content[0].thinking.strip() == "Hm."
     assert [block.text for block in second.content] == ["No."]
     assert server.engine.prompts[-1].endswith("assistant: Yes.\nuser: Weather in Paris?\nassistant: ")
+
+
+def test_answer_goes_on_with_the_assistants_last_message() -> None:
+    with listening("is 4.") as server, client_of(server) as client:
+        message = create(client, messages=[*ASK, {"role": "assistant", "content": "2 + 2 "}])
+
+    assert [block.text for block in message.content] == ["is 4."]
+    assert server.engine.prompts[-1].endswith("assistant: 2 + 2 ")
 
 
 def test_parse_gives_a_model() -> None:

@@ -52,4 +52,8 @@ def test_run_calls_the_tool_and_answers_with_the_type(responses: bool, streamed:
 
     assert result.final_output == Report(city="Paris", degrees=20)
     assert "tool: 20\n" in server.engine.prompts[-1]
-    assert [item.type for item in result.new_items] == ["tool_call_item", "tool_call_output_item", "message_output_item"]
+    assert [item.type for item in result.new_items] == [
+        "tool_call_item",
+        "tool_call_output_item",
+        "message_output_item",
+    ]

@@ -64,7 +64,9 @@ def _run(operation: Any, mode: GenerationMode, examples: int, report: Report) ->
     def call(case: Any) -> None:
         response = case.call()
         report.statuses[response.status_code] += 1
-        if response.status_code >= 500 or (response.status_code >= 400 and not _is_error(operation.path, response.text)):
+        if response.status_code >= 500 or (
+            response.status_code >= 400 and not _is_error(operation.path, response.text)
+        ):
             sent = json.dumps(case.body, default=str)[:2000]
             report.wrong.append(f"{response.status_code} {response.text[:300]} to {sent}")
 

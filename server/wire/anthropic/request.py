@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field
 
 from server.errors import ApiError, refuse
-from server.wire.anthropic.content import Message, TextBlock, refuse_foreign, text_of, to_chat
+from server.wire.anthropic.content import AssistantMessage, Message, TextBlock, refuse_foreign, text_of, to_chat
 from server.wire.base import Body, Items, TextOr, Wire
 from server.wire.chat_request import ChatRequest, parse_chat_request
 from server.wire.renaming import Names
@@ -234,6 +234,8 @@ def _fields(request: CountRequest) -> dict[str, Any]:
         fields["reasoning_effort"] = request.output_config.effort
     if isinstance(request.thinking, ThinkingEnabled):
         fields["max_reasoning_tokens"] = request.thinking.budget_tokens
+    if _is_begun(request.messages[-1]):
+        fields["continue_final_message"] = True
     if isinstance(request, MessagesRequest):
         fields.update(
             max_completion_tokens=request.max_tokens, stop=request.stop_sequences or None, stream=request.stream
@@ -255,6 +257,15 @@ def _tool_choice(request: CountRequest) -> Any:
         case ToolChoice(name=name):
             return {"type": "function", "function": {"name": name}}
     return None
+
+
+def _is_begun(last: Message) -> bool:
+    """Whether the last message is the beginning of the answer, which the model goes on with."""
+    if not isinstance(last, AssistantMessage):
+        return False
+    if isinstance(last.content, str):
+        return last.content != ""
+    return bool(last.content) and all(isinstance(block, TextBlock) for block in last.content)
 
 
 def _thinks(thinking: Thinking | None) -> bool:
