@@ -97,7 +97,7 @@ async def _respond(state: ServerState, request: Request) -> Response:
             response = await sse.until_disconnect(request.receive, made.whole())
     except EngineError as error:
         raise parsed.names.told(serving.api_error(error)) from error
-    serving.add_headers(response, generation)
+    serving.add_headers(response, generation, parsed.names.text)
     return response
 
 

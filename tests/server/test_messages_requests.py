@@ -162,6 +162,28 @@ async def test_blocks_of_a_message_become_messages_of_the_template() -> None:
     assert seen[3] == {"role": "tool", "content": "no", "tool_call_id": "t"}
 
 
+async def test_input_of_a_call_is_the_models_own_json() -> None:
+    said = '{"n": 123456789012345678901234567890, "s": "\\ud83d\\ude00", "f": 1e999}'
+    tool = {**TOOL, "input_schema": {"type": "object"}}
+    async with running(Script(answers=(f'<tool_call>\n{{"name": "f", "arguments": {said}}}\n</tool_call>',))) as server:
+        body = {**GOOD, "tools": [tool], "tool_choice": {"type": "any"}, "max_tokens": 200}
+        response = await server.http.post("/v1/messages", json=body)
+
+    assert response.json()["stop_reason"] == "tool_use"
+    assert f'"input":{said}' in response.text
+
+
+async def test_warnings_speak_of_fields_of_this_endpoint() -> None:
+    two_keys = {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}
+    tool = {**TOOL, "strict": True, "input_schema": two_keys}
+    body = {**GOOD, "tools": [tool], "tool_choice": {"type": "any"}}
+    async with running(model={"complete_within_budget": True}) as server:
+        response = await server.http.post("/v1/messages", json=body)
+
+    warning = response.headers["x-strictserve-warning"]
+    assert warning.startswith("complete_within_budget: not applied: tools[0].input_schema: ")
+
+
 async def test_call_that_was_cut_holds_what_there_is_of_it() -> None:
     tool = {
         **TOOL,

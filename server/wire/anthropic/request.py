@@ -161,6 +161,8 @@ _PLACES = (
 )
 
 _WORDS = (
+    (r"tools\[(\d+)\]\.function\.parameters", r"tools[\1].input_schema"),
+    (r"response_format\.json_schema", "output_config.format"),
     ("max_reasoning_tokens", "thinking.budget_tokens"),
     ("max_completion_tokens", "max_tokens"),
     ("response_format", "output_config.format"),

@@ -219,7 +219,12 @@ _PLACES = (
     (r"messages", "input"),
 )
 
-_WORDS = (("max_completion_tokens", "max_output_tokens"), ("response_format", "text.format"))
+_WORDS = (
+    (r"tools\[(\d+)\]\.(?:function|custom)", r"tools[\1]"),
+    (r"response_format\.json_schema", "text.format"),
+    ("response_format", "text.format"),
+    ("max_completion_tokens", "max_output_tokens"),
+)
 
 
 @dataclass(frozen=True)
