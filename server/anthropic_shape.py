@@ -1,7 +1,7 @@
-"""What Anthropic's clients expect around the Messages API: the key in `x-api-key`, errors in their own shape.
+"""Errors of the Messages API in the shape that Anthropic's clients expect.
 
-One layer outside of everything else, so that the answers of the key check, of limits and of the router have that shape
-as well:
+A layer outside of the routes and checks, so that the answers of the key check, of limits and of the router have that
+shape as well:
 
     {"type": "error", "error": {"type": "invalid_request_error", "message": ...}}
 """
@@ -33,28 +33,16 @@ def error_body(status: int, message: str) -> dict[str, Any]:
 
 
 class AnthropicShape:
-    """Plain ASGI. Outside of the Messages API only the key is looked at, which their client sends everywhere."""
+    """Plain ASGI, so that streams pass as they are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        scope = {**scope, "headers": _with_bearer(scope["headers"])}
-        path = scope["path"]
+        path = scope.get("path", "")
         if path == _PATH or path.startswith(_PATH + "/"):
             send = _Translated(send).send
         await self._app(scope, receive, send)
-
-
-def _with_bearer(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """An `x-api-key` is a bearer token unless there is an authorization."""
-    given = dict(headers)
-    if b"x-api-key" not in given or b"authorization" in given:
-        return headers
-    return [*headers, (b"authorization", b"Bearer " + given[b"x-api-key"])]
 
 
 class _Translated:

@@ -94,7 +94,7 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
     keys = api_keys(settings.server)
     if keys:
         app.add_middleware(ApiKeyMiddleware, keys=keys, open_paths=settings.server.open_paths)
-    app.add_middleware(AnthropicShape)  # outside of what refuses
+    app.add_middleware(AnthropicShape)  # outside of the checks, whose answers it translates
     _allow_origins(app, settings.cors)
     app.add_middleware(AccessMiddleware, prompts=settings.log.prompts, tracer=tracer)
     for module in (chat, completions, responses, messages, models, operations, structured, tokens):

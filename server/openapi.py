@@ -15,13 +15,23 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from server import __version__
-from server.openapi_examples import CHAT, COMPLETION, COUNT, DETOKENIZE, MESSAGES, RESPONSES, TOKENIZE, VALIDATE
+from server.openapi_examples import (
+    CHAT,
+    COMPLETION,
+    COUNT_TOKENS,
+    DETOKENIZE,
+    MESSAGES,
+    RESPONSES,
+    TOKENIZE,
+    VALIDATE,
+)
+from server.wire.anthropic.error import MessagesErrorBody
 from server.wire.anthropic.request import CountRequest, MessagesRequest
 from server.wire.chat_request import ChatRequest
 from server.wire.chat_response import ChatChunk, ChatCompletion
 from server.wire.completion_request import CompletionRequest
 from server.wire.completion_response import TextCompletion
-from server.wire.error import AnthropicErrorBody, ErrorBody
+from server.wire.error import ErrorBody
 from server.wire.responses.request import ResponsesRequest
 from server.wire.tokenize import Text, TextToTokens, Tokens, TokensToText
 from server.wire.validation import Validation, ValidationRequest
@@ -60,8 +70,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "/v1/completions": Operation(CompletionRequest, COMPLETION, TextCompletion, TextCompletion, streams=True),
     "/v1/responses": Operation(ResponsesRequest, RESPONSES, streams=True),
     "/v1/responses/input_tokens": Operation(ResponsesRequest, RESPONSES),
-    "/v1/messages": Operation(MessagesRequest, MESSAGES, streams=True, error=AnthropicErrorBody),
-    "/v1/messages/count_tokens": Operation(CountRequest, COUNT, error=AnthropicErrorBody),
+    "/v1/messages": Operation(MessagesRequest, MESSAGES, streams=True, error=MessagesErrorBody),
+    "/v1/messages/count_tokens": Operation(CountRequest, COUNT_TOKENS, error=MessagesErrorBody),
     "/v1/structured/validate": Operation(ValidationRequest, VALIDATE, Validation),
     "/tokenize": Operation((TextToTokens, ChatRequest), TOKENIZE, Tokens),
     "/detokenize": Operation(TokensToText, DETOKENIZE, Text),
@@ -103,11 +113,12 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 def _add_models(schemas: dict[str, Any]) -> dict[type[BaseModel], dict[str, Any]]:
     """Put the schemas of all models in place; the reference of each."""
-    wanted: dict[type[BaseModel], JsonSchemaMode] = {ErrorBody: "serialization", AnthropicErrorBody: "serialization"}
+    wanted: dict[type[BaseModel], JsonSchemaMode] = {ErrorBody: "serialization"}
     for operation in OPERATIONS.values():
         requests = operation.request if isinstance(operation.request, tuple) else (operation.request,)
         wanted.update(dict.fromkeys(requests, "validation"))
-        wanted.update({model: "serialization" for model in (operation.answer, operation.event) if model is not None})
+        given = (operation.answer, operation.event, operation.error)
+        wanted.update({model: "serialization" for model in given if model is not None})
     by_model, definitions = models_json_schema(
         list(wanted.items()), ref_template=_REFERENCE, schema_generator=GenerateJsonSchema
     )

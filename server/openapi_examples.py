@@ -101,20 +101,25 @@ RESPONSES: Examples = {
     },
 }
 
-_ANTHROPIC_TOOL = {"name": "get_weather", "description": "The weather of a city.", "input_schema": _WEATHER}
+_ASKED = {
+    "messages": _QUESTION,
+    "tools": [
+        {"name": "get_weather", "description": "The weather of a city.", "strict": True, "input_schema": _WEATHER}
+    ],
+}
 
 MESSAGES: Examples = {
-    "text": {"messages": _QUESTION, "max_tokens": 64},
-    "tools": {
+    "text": {"messages": _QUESTION, "system": "Be brief.", "max_tokens": 64},
+    "tools": {**_ASKED, "tool_choice": {"type": "any"}, "max_tokens": 128},
+    "JSON Schema": {
         "messages": _QUESTION,
-        "tools": [_ANTHROPIC_TOOL],
-        "tool_choice": {"type": "any"},
+        "output_config": {"format": {"type": "json_schema", "schema": _WEATHER}},
         "max_tokens": 128,
     },
     "stream": {"messages": _QUESTION, "max_tokens": 64, "stream": True},
 }
 
-COUNT: Examples = {"tools": {"messages": _QUESTION, "tools": [_ANTHROPIC_TOOL]}}
+COUNT_TOKENS: Examples = {"tools": _ASKED}
 
 VALIDATE: Examples = {
     "tools": {"tools": [_TOOL, _DATE_TOOL], "tool_choice": "required"},

@@ -121,10 +121,12 @@ async def drain_all(generations: Sequence[Generation]) -> None:
         raise errors.exceptions[0] from errors
 
 
-def add_headers(response: Response, generation: Generation) -> None:
-    """What was not done as wished."""
+def add_headers(
+    response: Response, generation: Generation, worded: Callable[[str], str] = lambda warning: warning
+) -> None:
+    """What was not done as wished, `worded` for the client."""
     if generation.warning is not None:
-        one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
+        one_line = " ".join(worded(generation.warning).encode("ascii", "backslashreplace").decode("ascii").split())
         response.headers["x-strictserve-warning"] = one_line
 
 

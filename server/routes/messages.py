@@ -11,12 +11,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from server import serving, sse
+from server import record, serving, sse
 from server.anthropic_shape import error_body
 from server.engines.base import EngineError
 from server.errors import ApiError
@@ -25,6 +24,7 @@ from server.state import ServerState, state_of
 from server.wire.anthropic.reply import Event, MessageWriter
 from server.wire.anthropic.request import CountRequest, MessagesRequest, Parsed, parse
 from server.wire.body import parse_object
+from server.wire.json_bytes import to_bytes
 
 router = APIRouter()
 
@@ -53,7 +53,7 @@ async def _respond(state: ServerState, request: Request) -> Response:
     parsed = await serving.checked_body(state, request, lambda raw: _parse(state, raw, MessagesRequest))
     state.check_model(parsed.chat.model)
     try:
-        begun = _begin(state, parsed, arrived)
+        begun = serving.in_time(state, _begin(state, parsed, arrived), arrived)
         generation, limit_reason = await sse.until_disconnect(request.receive, begun)
         made = _Making(state, generation, parsed, limit_reason)
         if parsed.chat.stream:
@@ -62,14 +62,15 @@ async def _respond(state: ServerState, request: Request) -> Response:
             response = await sse.until_disconnect(request.receive, made.whole())
     except (ApiError, EngineError) as error:
         raise parsed.names.told(serving.api_error(error)) from error
-    serving.add_headers(response, generation)
-    response.headers["request-id"] = generation.id
+    serving.add_headers(response, generation, parsed.names.text)
+    response.headers["request-id"] = record.current().request_id
     return response
 
 
 def _parse(state: ServerState, raw: bytes, model: type[CountRequest]) -> Parsed:
-    depth = state.settings.server.max_json_depth
-    return parse(parse_object(raw, max_depth=depth), model=model, max_depth=depth)
+    server = state.settings.server
+    body = parse_object(raw, max_depth=server.max_json_depth)
+    return parse(body, model=model, max_depth=server.max_json_depth, strict=server.strict_fields)
 
 
 async def _begin(state: ServerState, parsed: Parsed, arrived: float) -> tuple[Generation, str]:
@@ -121,7 +122,7 @@ class _Making:
             async for chunk in chunks:
                 self._writer.push(chunk)
         self._finish()
-        return Response(orjson.dumps(self._writer.message), media_type="application/json")
+        return Response(to_bytes(self._writer.message), media_type="application/json")
 
     def _finish(self) -> list[Event]:
         (answer,) = self._generation.answers
@@ -129,4 +130,4 @@ class _Making:
 
 
 def _encoded(event: Event) -> bytes:
-    return sse.named_event(event["type"], orjson.dumps(event))
+    return sse.named_event(event["type"], to_bytes(event))

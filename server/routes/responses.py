@@ -87,7 +87,7 @@ async def _respond(state: ServerState, request: Request) -> Response:
     own, rest = await serving.checked_body(state, request, lambda raw: _check(state, raw))
     state.check_model(own.model)
     context = _context(state, own)
-    begun = _begin(state, (own, rest), context, arrived)
+    begun = serving.in_time(state, _begin(state, (own, rest), context, arrived), arrived)
     parsed, generation = await sse.until_disconnect(request.receive, begun)
     made = _Making(state, generation, parsed, [*context, *listing.with_ids(own.input)])
     try:
@@ -97,7 +97,7 @@ async def _respond(state: ServerState, request: Request) -> Response:
             response = await sse.until_disconnect(request.receive, made.whole())
     except EngineError as error:
         raise parsed.names.told(serving.api_error(error)) from error
-    serving.add_headers(response, generation)
+    serving.add_headers(response, generation, parsed.names.text)
     return response
 
 
@@ -136,7 +136,8 @@ async def _begin_at(
 
 
 def _check(state: ServerState, raw: bytes) -> Checked:
-    return check(parse_object(raw, max_depth=state.settings.server.max_json_depth))
+    server = state.settings.server
+    return check(parse_object(raw, max_depth=server.max_json_depth), strict=server.strict_fields)
 
 
 def _chat(
@@ -146,7 +147,8 @@ def _chat(
     context: Sequence[dict[str, Any]],
     skip: int = 0,
 ) -> Parsed:
-    return to_chat(own, rest, context=context, skip=skip, max_depth=state.settings.server.max_json_depth)
+    server = state.settings.server
+    return to_chat(own, rest, context=context, skip=skip, max_depth=server.max_json_depth, strict=server.strict_fields)
 
 
 def _context(state: ServerState, own: ResponsesRequest) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ are named in the answer or refused (`unknown_fields.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -173,18 +173,20 @@ class ChatRequest(SamplingFields):
         return last if self.continue_final_message and isinstance(last, AssistantMessage) else None
 
 
-def parse_chat_request(body: dict[str, Any], *, max_depth: int = 128, strict: bool = True) -> ChatRequest:
+def parse_chat_request(
+    body: dict[str, Any], *, max_depth: int = 128, strict: bool = True, unknown: Sequence[str] = ()
+) -> ChatRequest:
     """The checked request, or ApiError (400) with the first place that is wrong.
 
     `max_depth` bounds JSON that is sent as a string, as it bounds the body. Without `strict` the names of unknown
-    fields are in the request's `unknown` instead.
+    fields are in the request's `unknown` instead, after those that were `unknown` before.
     """
     known = without_neutral(body, _NEUTRAL)
     budget = known.pop("thinking_token_budget", None)
     if budget is not None:
         known.setdefault("max_reasoning_tokens", budget)
     known = read_texts(known, max_depth=max_depth)
-    request = validate(ChatRequest, known, strict=strict)
+    request = validate(ChatRequest, known, strict=strict, unknown=unknown)
     _check_together(request)
     return request
 

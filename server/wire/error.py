@@ -1,8 +1,6 @@
-"""The bodies of error answers, as models for descriptions; `server.errors` and `server.anthropic_shape` write them."""
+"""The body of every error answer, as a model for descriptions; `server.errors` writes it."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from pydantic import BaseModel
 
@@ -17,15 +15,3 @@ class ErrorDetail(BaseModel):
 
 class ErrorBody(BaseModel):
     error: ErrorDetail
-
-
-class AnthropicErrorDetail(BaseModel):
-    type: str
-    message: str
-
-
-class AnthropicErrorBody(BaseModel):
-    """Of `/v1/messages` and what is below it."""
-
-    type: Literal["error"]
-    error: AnthropicErrorDetail

@@ -17,8 +17,8 @@ from server.errors import ApiError
 
 @dataclass(frozen=True)
 class Names:
-    """`places` are (pattern, template) pairs for the beginning of a place, the first match wins; `words` are fields
-    that messages speak of. `messages[i]` is where message i came from."""
+    """`places` are (pattern, template) pairs for the beginning of a place, the first match wins; `words` are such
+    pairs for fields that messages speak of. `messages[i]` is where message i came from."""
 
     places: tuple[tuple[str, str], ...]
     words: tuple[tuple[str, str], ...] = ()
@@ -43,7 +43,11 @@ class Names:
             renamed.param = self.place(error.param)
             if rest.startswith(error.param):
                 rest = renamed.param + rest.removeprefix(error.param)
-        for chat, own in self.words:
-            rest = re.sub(rf"\b{chat}\b", own, rest)
-        renamed.message = rest
+        renamed.message = self.text(rest)
         return renamed
+
+    def text(self, message: str) -> str:
+        """A message that speaks of fields, in the client's words."""
+        for chat, own in self.words:
+            message = re.sub(rf"\b{chat}\b", own, message)
+        return message

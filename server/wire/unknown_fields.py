@@ -8,6 +8,7 @@ wanted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -17,7 +18,7 @@ from server.wire.places import from_validation, path
 
 B = TypeVar("B", bound=Body)
 
-_LENIENT = frozenset(("messages", "tools", "stream_options"))
+_LENIENT = frozenset(("messages", "input", "system", "tools", "stream_options"))
 """Objects at the top of a body in which unknown fields change no constraint."""
 
 _SCHEMA_STEPS = frozenset(("format", "parameters"))
@@ -30,26 +31,26 @@ _MOST = 32
 """Different unknown fields; more of them are a mistake of another kind."""
 
 
-def validate(model: type[B], body: dict[str, Any], *, strict: bool) -> B:
-    """The checked body; its `unknown` names what was left out.
+def validate(model: type[B], body: dict[str, Any], *, strict: bool, unknown: Sequence[str] = ()) -> B:
+    """The checked body; its `unknown` names what was left out, after what was `unknown` before.
 
     Raises:
         ApiError: 400, the first fault.
 
     Cost: one more pass over the body for each different unknown field.
     """
-    unknown: list[str] = []
+    left_out: list[str] = []
     while True:
         try:
             request = model.model_validate(body)
         except ValidationError as error:
-            removed = None if strict or len(unknown) >= _MOST else _without(body, error)
+            removed = None if strict or len(left_out) >= _MOST else _without(body, error)
             if removed is None:
                 raise from_validation(error, body) from error
             body, names = removed
-            unknown.extend(names)
+            left_out.extend(names)
             continue
-        request._unknown = tuple(unknown)
+        request._unknown = (*unknown, *left_out)
         return request
 
 

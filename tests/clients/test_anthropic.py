@@ -8,8 +8,8 @@ from typing import Any
 import anthropic
 import jsonschema
 import pytest
-from anthropic.types import Message
-from pydantic import BaseModel
+from anthropic.types import Message, RawMessageStreamEvent
+from pydantic import BaseModel, TypeAdapter
 
 from tests.clients.listening import CALL, Listening, listening
 from tests.server.bodies import SCHEMAS, TOOLS
@@ -26,6 +26,9 @@ OWN_TOOLS: Any = [
 PHRASES = {"phrases": ("</think>", "<tool_call>")}
 WEATHER = {"city": "Paris", "unit": "celsius"}
 ASK: Any = [{"role": "user", "content": "Weather in Paris?"}]
+
+
+EVENTS: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 
 
 class Place(BaseModel):
@@ -55,9 +58,15 @@ def test_create_has_the_shape_that_the_client_knows() -> None:
     Message.model_validate(json.loads(raw.text()))  # the client itself is lenient
     assert [block.to_dict() for block in message.content] == [{"type": "text", "text": "Hello."}]
     assert (message.stop_reason, message.stop_sequence, message.role) == ("end_turn", None, "assistant")
-    assert (message.usage.input_tokens, message.usage.output_tokens) == (len(server.engine.prompts[0]), 7)
+    assert prompt_tokens(message) == len(server.engine.prompts[0])
+    assert message.usage.output_tokens == len("Hello.") + 1
     assert message._request_id is not None
     assert server.engine.prompts == ["system: Be brief.\nuser: Weather in Paris?\nassistant: "]
+
+
+def prompt_tokens(message: Any) -> int:
+    """Of the prompt, those that were computed and those that the engine had."""
+    return message.usage.input_tokens + message.usage.cache_read_input_tokens
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -86,6 +95,8 @@ def test_folded_stream_is_the_single_answer_and_events_are_in_order(case: str) -
             with client.messages.stream(**request) as stream:
                 folded = stream.get_final_message()
             raw = list(client.messages.create(**request, stream=True))
+            for event in raw:  # the client itself is lenient
+                EVENTS.validate_python(event.to_dict())
 
             assert comparable(folded) == comparable(single)
             assert_grammar_of_events(raw, comparable(single)["content"])
@@ -171,6 +182,14 @@ def test_thoughts_go_back_and_are_off_unless_asked_for() -> None:
     assert server.engine.prompts[-1].endswith("assistant: Yes.\nuser: Weather in Paris?\nassistant: ")
 
 
+def test_answer_goes_on_with_the_assistants_last_message() -> None:
+    with listening("is 4.") as server, client_of(server) as client:
+        message = create(client, messages=[*ASK, {"role": "assistant", "content": "2 + 2 "}])
+
+    assert [block.text for block in message.content] == ["is 4."]
+    assert server.engine.prompts[-1].endswith("assistant: 2 + 2 ")
+
+
 def test_parse_gives_a_model() -> None:
     with listening('{"city": "Oslo", "country": null}') as server, client_of(server) as client:
         message = client.messages.parse(model="scripted", max_tokens=500, messages=ASK, output_format=Place)
@@ -183,7 +202,7 @@ def test_more_tokens_than_fit_end_at_the_context() -> None:
         message = create(client, max_tokens=10_000)
 
     assert message.stop_reason == "model_context_window_exceeded"
-    assert message.usage.input_tokens + message.usage.output_tokens == 50
+    assert prompt_tokens(message) + message.usage.output_tokens == 50
 
 
 def test_count_tokens_counts_the_prompt_that_create_makes() -> None:
@@ -191,7 +210,7 @@ def test_count_tokens_counts_the_prompt_that_create_makes() -> None:
         count = client.messages.count_tokens(model="scripted", messages=ASK, tools=OWN_TOOLS, system="Be brief.")
         message = create(client, tools=OWN_TOOLS, system="Be brief.")
 
-    assert count.input_tokens == message.usage.input_tokens
+    assert count.input_tokens == prompt_tokens(message)
     assert len(server.engine.requests) == 1
 
 

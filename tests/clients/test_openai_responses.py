@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import jsonschema
 import openai
 import pytest
-from openai.types.responses import Response
-from pydantic import BaseModel
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import BaseModel, TypeAdapter
 
 from tests.clients.listening import CALL, Listening, listening
 from tests.server.bodies import SCHEMAS, TOOLS, WEATHER_SCHEMA
@@ -18,6 +19,9 @@ FUNCTIONS: Any = [{"type": "function", **tool["function"]} for tool in TOOLS]
 PHRASES = {"phrases": ("</think>", "<tool_call>")}
 WEATHER = '{"city": "Paris", "unit": "celsius"}'
 USER = {"role": "user", "content": "Weather in Paris?"}
+
+
+EVENTS: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
 class Weather(BaseModel):
@@ -72,6 +76,8 @@ def test_folded_stream_is_the_single_answer_and_events_are_in_order(fields: dict
             single = client.responses.create(**request)
             with client.responses.stream(**request) as stream:
                 events = list(stream)
+            for raw in client.responses.create(**request, stream=True):  # the client itself is lenient
+                EVENTS.validate_python(raw.to_dict())
 
             last: Any = events[-1]
             assert last.type == f"response.{single.status}"
@@ -207,6 +213,33 @@ def test_allowed_tools_and_named_choice_hold() -> None:
             (call,) = response.output
             assert call.type == "function_call"
             assert call.name == name
+
+
+LARK = 'start: "on" | "off" | "dim " /[1-9][0-9]?/'
+CUSTOM: Any = [
+    {"type": "custom", "name": "lamp", "format": {"type": "grammar", "syntax": "lark", "definition": LARK}},
+    {"type": "custom", "name": "day", "format": {"type": "grammar", "syntax": "regex", "definition": "20[0-9]{2}"}},
+    {"type": "custom", "name": "say"},
+]
+
+
+def test_custom_tools_get_text_of_their_grammar_and_take_results_back() -> None:
+    texts = {"lamp": r"on|off|dim [1-9][0-9]?", "day": r"20[0-9]{2}", "say": r"(?s).*"}
+    with listening(script=PHRASES) as server, client_of(server) as client:
+        for name, pattern in texts.items():
+            request: Any = {"model": "scripted", "input": [USER], "tools": CUSTOM, "parallel_tool_calls": False}
+            request["tool_choice"] = {"type": "custom", "name": name}
+            events: list[Any] = list(client.responses.create(**request, stream=True))
+            for event in events:
+                EVENTS.validate_python(event.to_dict())
+            (call,) = events[-1].response.output
+            assert (call.type, call.name) == ("custom_tool_call", name)
+            assert re.fullmatch(pattern, call.input)
+            assert joined_deltas(events) == [call.input]
+            assert [event.type for event in events].count("response.custom_tool_call_input.done") == 1
+            output = {"type": "custom_tool_call_output", "call_id": call.call_id, "output": "done"}
+            client.responses.create(model="scripted", input=[USER, call, output], tools=CUSTOM, tool_choice="none")
+            assert server.engine.prompts[-1].endswith("tool: done\nassistant: ")
 
 
 def test_failing_stream_has_an_error_and_a_failed_response() -> None:

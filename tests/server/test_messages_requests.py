@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> None:
     changes, message = WRONG[case]
-    async with running(max_model_len=2000) as server:
+    async with running(max_model_len=2000, strict_fields=True) as server:
         response = await server.http.post("/v1/messages", json={**GOOD, **changes})
 
     body = response.json()
@@ -82,6 +82,17 @@ async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> N
     assert body["error"]["type"] == "invalid_request_error"
     assert body["error"]["message"].startswith(message), body
     assert server.engine.requests == []
+
+
+async def test_unknown_fields_are_named_in_a_header() -> None:
+    blocks = [{"type": "text", "text": "x", "shade": 1}]
+    body = {**GOOD, "messages": [{"role": "user", "content": blocks}], "colour": 1}
+    async with running() as server:
+        response = await server.http.post("/v1/messages", json=body)
+
+    assert response.status_code == 200
+    warning = response.headers["x-strictserve-warning"]
+    assert warning == "unknown field: messages[].content[].shade; unknown field: colour"
 
 
 async def test_answers_that_no_route_makes_have_the_shape_too() -> None:
@@ -149,6 +160,28 @@ async def test_blocks_of_a_message_become_messages_of_the_template() -> None:
     assert (turn["content"], turn["reasoning_content"]) == ("so", "hm")
     assert turn["tool_calls"][0]["function"] == {"name": "f", "arguments": {"a": [1]}}
     assert seen[3] == {"role": "tool", "content": "no", "tool_call_id": "t"}
+
+
+async def test_input_of_a_call_is_the_models_own_json() -> None:
+    said = '{"n": 123456789012345678901234567890, "s": "\\ud83d\\ude00", "f": 1e999}'
+    tool = {**TOOL, "input_schema": {"type": "object"}}
+    async with running(Script(answers=(f'<tool_call>\n{{"name": "f", "arguments": {said}}}\n</tool_call>',))) as server:
+        body = {**GOOD, "tools": [tool], "tool_choice": {"type": "any"}, "max_tokens": 200}
+        response = await server.http.post("/v1/messages", json=body)
+
+    assert response.json()["stop_reason"] == "tool_use"
+    assert f'"input":{said}' in response.text
+
+
+async def test_warnings_speak_of_fields_of_this_endpoint() -> None:
+    two_keys = {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}}
+    tool = {**TOOL, "strict": True, "input_schema": two_keys}
+    body = {**GOOD, "tools": [tool], "tool_choice": {"type": "any"}}
+    async with running(model={"complete_within_budget": True}) as server:
+        response = await server.http.post("/v1/messages", json=body)
+
+    warning = response.headers["x-strictserve-warning"]
+    assert warning.startswith("complete_within_budget: not applied: tools[0].input_schema: ")
 
 
 async def test_call_that_was_cut_holds_what_there_is_of_it() -> None:

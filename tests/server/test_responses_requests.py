@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("case", WRONG)
 async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> None:
     body, param, code = WRONG[case]
-    async with running(max_model_len=2000) as server:
+    async with running(max_model_len=2000, strict_fields=True) as server:
         response = await server.http.post("/v1/responses", json=body)
 
     error = response.json()["error"]
@@ -118,6 +118,15 @@ async def test_wrong_request_is_a_400_that_names_the_place_in_it(case: str) -> N
     assert (error["param"], error["code"]) == (param, code), error
     assert error["type"] == "invalid_request_error"
     assert server.engine.requests == []
+
+
+async def test_unknown_fields_are_named_in_a_header() -> None:
+    body = {"input": [{"role": "user", "content": "x", "shade": 1}], "colour": 1}
+    async with running() as server:
+        response = await server.http.post("/v1/responses", json=body)
+
+    assert response.status_code == 200
+    assert response.headers["x-strictserve-warning"] == "unknown field: input[].shade; unknown field: colour"
 
 
 async def test_messages_of_errors_speak_of_fields_of_this_endpoint() -> None:

@@ -13,8 +13,10 @@ appear in the order in which the model writes them.
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
+import orjson
 from pydantic_core import from_json
 
 from server.answer import ChoiceAnswer
@@ -154,25 +156,40 @@ class _Block:
         self._fields = fields
 
     def content(self) -> dict[str, Any]:
-        """The block as it is. The input of a call that was cut holds what there is of it, as the client reads it."""
+        """The block as it is. The input of a whole call is the model's own JSON, so that numbers and escapes stay as
+        they are; that of a call that was cut holds what there is of it, as the client reads it."""
         text = "".join(self.pieces)
         if self.kind == "text":
             return {"type": "text", "text": text}
         if self.kind == "thinking":
             digest = hashlib.sha256(text.encode("utf-8")).hexdigest() if text else ""
             return {"type": "thinking", "thinking": text, "signature": digest}
-        return {"type": "tool_use", **self._fields, "input": _partial_object(text)}
+        return {"type": "tool_use", **self._fields, "input": _object(text)}
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
+    """`input_tokens` are those that had to be computed; the others were found in the engine's cache of prefixes."""
+    cached = usage.prompt_tokens_details.cached_tokens
     return {
-        "input_tokens": usage.prompt_tokens,
+        "input_tokens": usage.prompt_tokens - cached,
         "output_tokens": usage.completion_tokens,
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens_details": {"thinking_tokens": usage.completion_tokens_details.reasoning_tokens},
     }
 
 
+def _object(text: str) -> orjson.Fragment | dict[str, Any]:
+    try:
+        json.loads(text)
+    except ValueError:
+        return _partial_object(text)
+    return orjson.Fragment(text.encode("utf-8"))
+
+
 def _partial_object(text: str) -> dict[str, Any]:
-    value = from_json(text, allow_partial=True) if text.strip() else {}
+    try:
+        value = from_json(text, allow_partial=True)
+    except ValueError:
+        return {}
     return value if isinstance(value, dict) else {}

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, ValidationError
+from pydantic import Discriminator, Field
 
 from server.errors import ApiError, refuse
-from server.wire.anthropic.content import Message, TextBlock, refuse_foreign, text_of, to_chat
-from server.wire.base import Items, TextOr, Wire
+from server.wire.anthropic.content import AssistantMessage, Message, TextBlock, refuse_foreign, text_of, to_chat
+from server.wire.base import Body, Items, TextOr, Wire
 from server.wire.chat_request import ChatRequest, parse_chat_request
-from server.wire.places import from_validation
 from server.wire.renaming import Names
+from server.wire.unknown_fields import validate
 
 
 class Tool(Wire):
@@ -93,7 +93,7 @@ class Metadata(Wire):
     user_id: str | None = None
 
 
-class CountRequest(Wire):
+class CountRequest(Body):
     """What makes the prompt, as `count_tokens` wants it. None: the client left the field out or sent null."""
 
     messages: Items[Message] = Field(min_length=1)
@@ -141,6 +141,9 @@ _INSTEAD = {
     "n": "there is one answer",
     "functions": "use tools",
     "function_call": "use tool_choice",
+    "prompt_logprobs": "answers of this endpoint have none",
+    "return_token_ids": "answers of this endpoint have none",
+    "echo": "answers begin where the model does",
     "stream_options": "streams of this endpoint always tell the usage",
 }
 """Fields of a chat request that are called otherwise here, or have no place in the answer."""
@@ -158,6 +161,8 @@ _PLACES = (
 )
 
 _WORDS = (
+    (r"tools\[(\d+)\]\.function\.parameters", r"tools[\1].input_schema"),
+    (r"response_format\.json_schema", "output_config.format"),
     ("max_reasoning_tokens", "thinking.budget_tokens"),
     ("max_completion_tokens", "max_tokens"),
     ("response_format", "output_config.format"),
@@ -173,8 +178,14 @@ class Parsed:
     names: Names
 
 
-def parse(body: dict[str, Any], *, model: type[CountRequest] = MessagesRequest, max_depth: int = 128) -> Parsed:
-    """A body of `model`'s fields. Raises ApiError (400) with the first place that is wrong."""
+def parse(
+    body: dict[str, Any], *, model: type[CountRequest] = MessagesRequest, max_depth: int = 128, strict: bool = True
+) -> Parsed:
+    """A body of `model`'s fields; without `strict` unknown ones are named in the chat request.
+
+    Raises:
+        ApiError: 400 with the first place that is wrong.
+    """
     for key, reason in _ABSENT.items():
         if body.get(key) is not None:
             refuse(key, f"not supported by this server: {reason}", code="unsupported_parameter")
@@ -185,15 +196,21 @@ def parse(body: dict[str, Any], *, model: type[CountRequest] = MessagesRequest, 
         refuse_foreign(body["messages"])
     _refuse_hosted(body.get("tools"))
     own = {key: value for key, value in body.items() if key in model.model_fields}
-    try:
-        request = model.model_validate(own)
-    except ValidationError as error:
-        raise from_validation(error, own) from error
+    request = validate(model, own, strict=strict)
     beside = {*own, *_ABSENT, *_INSTEAD}
-    return _translated(request, {key: value for key, value in body.items() if key not in beside}, max_depth)
+    rest = {key: value for key, value in body.items() if key not in beside}
+    messages, sources = _messages(request)
+    names = Names(_PLACES, _WORDS, sources)
+    fields = {**rest, **_fields(request), "messages": messages}
+    try:
+        chat = parse_chat_request(fields, max_depth=max_depth, strict=strict, unknown=request.unknown)
+    except ApiError as error:
+        raise names.told(error) from error
+    return Parsed(request, chat, names)
 
 
-def _translated(request: CountRequest, rest: dict[str, Any], max_depth: int) -> Parsed:
+def _messages(request: CountRequest) -> tuple[list[dict[str, Any]], list[str]]:
+    """The chat messages, and where each came from."""
     messages: list[dict[str, Any]] = []
     sources: list[str] = []
 
@@ -204,12 +221,7 @@ def _translated(request: CountRequest, rest: dict[str, Any], max_depth: int) -> 
     if request.system:
         add({"role": "system", "content": text_of(request.system)}, "system")
     to_chat(request.messages, add)
-    names = Names(_PLACES, _WORDS, sources)
-    try:
-        chat = parse_chat_request({**rest, **_fields(request), "messages": messages}, max_depth=max_depth)
-    except ApiError as error:
-        raise names.told(error) from error
-    return Parsed(request, chat, names)
+    return messages, sources
 
 
 def _fields(request: CountRequest) -> dict[str, Any]:
@@ -224,6 +236,8 @@ def _fields(request: CountRequest) -> dict[str, Any]:
         fields["reasoning_effort"] = request.output_config.effort
     if isinstance(request.thinking, ThinkingEnabled):
         fields["max_reasoning_tokens"] = request.thinking.budget_tokens
+    if _is_begun(request.messages[-1]):
+        fields["continue_final_message"] = True
     if isinstance(request, MessagesRequest):
         fields.update(
             max_completion_tokens=request.max_tokens, stop=request.stop_sequences or None, stream=request.stream
@@ -245,6 +259,15 @@ def _tool_choice(request: CountRequest) -> Any:
         case ToolChoice(name=name):
             return {"type": "function", "function": {"name": name}}
     return None
+
+
+def _is_begun(last: Message) -> bool:
+    """Whether the last message is the beginning of the answer, which the model goes on with."""
+    if not isinstance(last, AssistantMessage):
+        return False
+    if isinstance(last.content, str):
+        return last.content != ""
+    return bool(last.content) and all(isinstance(block, TextBlock) for block in last.content)
 
 
 def _thinks(thinking: Thinking | None) -> bool:

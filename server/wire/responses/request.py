@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag, ValidationError
+from pydantic import BaseModel, Discriminator, Field, StringConstraints, Tag
 
 from server.errors import ApiError, refuse
-from server.wire.base import Items, TextOr, Wire
+from server.wire.base import Body, Items, TextOr, Wire
 from server.wire.chat_request import ChatRequest, parse_chat_request
-from server.wire.places import from_validation
 from server.wire.renaming import Names
 from server.wire.responses.items import ITEMS, Item, MessageItem, Messages, refuse_foreign
+from server.wire.unknown_fields import validate
 
 LOGPROBS = "message.output_text.logprobs"
 
@@ -136,7 +136,7 @@ class StreamOptions(Wire):
 Metadata = dict[Annotated[str, StringConstraints(max_length=64)], Annotated[str, StringConstraints(max_length=512)]]
 
 
-class ResponsesRequest(Wire):
+class ResponsesRequest(Body):
     """A checked request. None means that the client left the field out or sent null."""
 
     input: TextOr[Item] | None = None
@@ -200,6 +200,9 @@ _INSTEAD = {
     "functions": "use tools",
     "function_call": "use tool_choice",
     "n": "there is one answer",
+    "prompt_logprobs": "answers of this endpoint have none",
+    "return_token_ids": "answers of this endpoint have none",
+    "echo": "answers begin where the model does",
 }
 """Fields of a chat request that are called otherwise here."""
 
@@ -216,7 +219,12 @@ _PLACES = (
     (r"messages", "input"),
 )
 
-_WORDS = (("max_completion_tokens", "max_output_tokens"), ("response_format", "text.format"))
+_WORDS = (
+    (r"tools\[(\d+)\]\.(?:function|custom)", r"tools[\1]"),
+    (r"response_format\.json_schema", "text.format"),
+    ("response_format", "text.format"),
+    ("max_completion_tokens", "max_output_tokens"),
+)
 
 
 @dataclass(frozen=True)
@@ -228,8 +236,10 @@ class Parsed:
     names: Names
 
 
-def check(body: dict[str, Any]) -> tuple[ResponsesRequest, dict[str, Any]]:
+def check(body: dict[str, Any], *, strict: bool = True) -> tuple[ResponsesRequest, dict[str, Any]]:
     """The fields of the Responses API, checked, and the rest of the body, which is for the chat request.
+
+    Without `strict` the names of unknown fields are in the request's `unknown` instead.
 
     Raises:
         ApiError: 400 with the first place that is wrong.
@@ -244,10 +254,7 @@ def check(body: dict[str, Any]) -> tuple[ResponsesRequest, dict[str, Any]]:
         refuse_foreign(body["input"], lambda index: f"input[{index}]")
     _refuse_hosted(body)
     own = {key: value for key, value in body.items() if key in ResponsesRequest.model_fields}
-    try:
-        request = ResponsesRequest.model_validate(own)
-    except ValidationError as error:
-        raise from_validation(error, own) from error
+    request = validate(ResponsesRequest, own, strict=strict)
     if not request.input and request.previous_response_id is None:
         refuse("input", "is required", code="missing_required_parameter")
     beside = {*own, *_ABSENT, *_INSTEAD}
@@ -261,6 +268,7 @@ def to_chat(
     context: Sequence[dict[str, Any]] = (),
     skip: int = 0,
     max_depth: int = 128,
+    strict: bool = True,
 ) -> Parsed:
     """The chat request of a checked request.
 
@@ -280,7 +288,7 @@ def to_chat(
     names = Names(_PLACES, _WORDS, messages.sources)
     body: dict[str, Any] = {**rest, **_fields(request), "messages": messages.finish()}
     try:
-        chat = parse_chat_request(body, max_depth=max_depth)
+        chat = parse_chat_request(body, max_depth=max_depth, strict=strict, unknown=request.unknown)
     except ApiError as error:
         raise names.told(error) from error
     return Parsed(request, chat, names)
