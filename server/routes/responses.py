@@ -15,7 +15,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from server import serving, sse
+from server import record, serving, sse
 from server.engines.base import EngineError
 from server.errors import ApiError, refuse
 from server.generation import Generation, count_prompt, start
@@ -198,6 +198,7 @@ class _Making:
             created=generation.created,
             model=state.engine.model_id,
         )
+        record.current().response_id = self._writer.response["id"]
 
     async def events(self) -> AsyncGenerator[bytes, None]:
         begun = False
