@@ -207,14 +207,14 @@ async def test_input_follows_the_lark_grammar_where_arguments_are_marked_fields(
     script = Script(phrases=(*PHRASES, "\n", " ", "</", close[:-1], close))
     async with running(script, tool_format=tool_format) as server:
         seen = set()
-        for seed in range(25):
+        for seed in range(12):
             request = body(tools=[custom("add", "lark", LINES)], tool_choice=chosen("add"), seed=seed, max_tokens=4000)
             choice = (await server.chat(**request, reasoning_effort="none")).json()["choices"][0]
             assert choice["finish_reason"] == "tool_calls"
             (call,) = choice["message"]["tool_calls"]
             assert re.fullmatch(r'( *[a-z<\/>"]{0,9}\n)*', call["custom"]["input"]), call
             seen.add(call["custom"]["input"])
-    assert len(seen) > 5
+    assert len(seen) > 3
 
 
 async def test_text_of_a_marked_field_is_told_as_it_was_written() -> None:
