@@ -100,6 +100,7 @@ class _Making:
             shows_thinking=parsed.request.shows_thinking,
             limit_reason=limit_reason,
         )
+        record.current().response_id = self._writer.message["id"]
 
     async def events(self) -> AsyncGenerator[bytes, None]:
         begun = False

@@ -15,7 +15,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from server import serving, sse
+from server import record, serving, sse
 from server.engines.base import EngineError
 from server.errors import ApiError, refuse
 from server.generation import Generation, count_prompt, start
@@ -46,7 +46,8 @@ async def count_input_tokens(request: Request) -> dict[str, Any]:
     state = state_of(request)
     own, rest = await serving.checked_body(state, request, lambda raw: _check(state, raw))
     state.check_model(own.model)
-    parsed = _chat(state, own, rest, _context(state, own))
+    context = _context(state, own)
+    parsed = await serving.off_the_loop(state, lambda: _chat(state, own, rest, context))
     try:
         tokens = await count_prompt(state, parsed.chat)
     except Exception as error:
@@ -128,7 +129,7 @@ async def _begin(
 async def _begin_at(
     state: ServerState, checked: Checked, context: list[dict[str, Any]], skip: int, arrived: float
 ) -> tuple[Parsed, Generation]:
-    parsed = _chat(state, *checked, context, skip)
+    parsed = await serving.off_the_loop(state, lambda: _chat(state, *checked, context, skip))
     try:
         return parsed, await start(state, parsed.chat, arrived=arrived)
     except (ApiError, EngineError) as error:
@@ -198,6 +199,7 @@ class _Making:
             created=generation.created,
             model=state.engine.model_id,
         )
+        record.current().response_id = self._writer.response["id"]
 
     async def events(self) -> AsyncGenerator[bytes, None]:
         begun = False

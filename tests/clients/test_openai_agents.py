@@ -21,8 +21,7 @@ class Report(BaseModel):
     degrees: int
 
 
-def agent_of(server: Listening, responses: bool, **options: Any) -> Any:
-    client = openai.AsyncOpenAI(base_url=server.v1, api_key="none", max_retries=0)
+def agent_of(client: openai.AsyncOpenAI, responses: bool, **options: Any) -> Any:
     kind = agents.OpenAIResponsesModel if responses else agents.OpenAIChatCompletionsModel
     agents.set_tracing_disabled(True)
 
@@ -39,16 +38,18 @@ def agent_of(server: Listening, responses: bool, **options: Any) -> Any:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("responses", [False, True], ids=["chat", "responses"])
 def test_run_calls_the_tool_and_answers_with_the_type(responses: bool, streamed: bool) -> None:
-    async def run(agent: Any) -> Any:
-        if not streamed:
-            return await agents.Runner.run(agent, "How warm is Paris?")
-        result = agents.Runner.run_streamed(agent, "How warm is Paris?")
-        async for _ in result.stream_events():
-            pass
-        return result
+    async def run(server: Listening) -> Any:
+        async with openai.AsyncOpenAI(base_url=server.v1, api_key="none", max_retries=0) as client:
+            agent = agent_of(client, responses, output_type=Report)
+            if not streamed:
+                return await agents.Runner.run(agent, "How warm is Paris?")
+            result = agents.Runner.run_streamed(agent, "How warm is Paris?")
+            async for _ in result.stream_events():
+                pass
+            return result
 
     with listening(CALL % ("get_degrees", '{"city": "Paris"}'), FINAL) as server:
-        result = asyncio.run(run(agent_of(server, responses, output_type=Report)))
+        result = asyncio.run(run(server))
 
     assert result.final_output == Report(city="Paris", degrees=20)
     assert "tool: 20\n" in server.engine.prompts[-1]
