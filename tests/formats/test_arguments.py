@@ -263,6 +263,13 @@ def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
         ({"type": "string"}, "['a']", "['a']"),
         ({"type": "array"}, "['a'] x", "['a'] x"),
         ({"type": "array"}, "[f()]", "[f()]"),
+        ({"type": "array"}, "[], y=[]", "[], y=[]"),
+        ({"type": "array"}, "[], x=[]", "[], x=[]"),
+        ({"type": "array"}, "[], []", "[], []"),
+        ({"type": "array"}, "[]) []", "[]) []"),
+        ({"type": "object"}, "{'a': 1}}", "{'a': 1}}"),
+        ({"type": "array"}, "[" * 20_000 + "'" + "]" * 20_000, "[" * 20_000 + "'" + "]" * 20_000),
+        ({"type": "array"}, "['", "['"),
     ],
 )
 @pytest.mark.parametrize("pieces", [0, 1])

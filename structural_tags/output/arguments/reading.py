@@ -26,6 +26,11 @@ Schema = Mapping[str, Any] | bool
 
 TYPES = frozenset(("string", "number", "boolean", "null", "array", "object"))
 _DEEPEST = 32
+_OUTSIDE = re.compile(
+    r"""[\[\]{}]|'(?:[^'\\]|\\.)*(?:'|\\?\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)""",
+    re.DOTALL,
+)
+"""Brackets, and strings as a whole, up to the end where nothing closes them."""
 _MAYBE = "a part that holds under a condition"
 """Not a keyword: marks a subschema of which only the whole object tells whether it must be satisfied."""
 
@@ -85,8 +90,7 @@ class Reading:
         if word is not None and self.kind is not Kind.STRING:
             yield json.loads(word), word
         if self.literals and self.kind is not Kind.STRING and not _parsed(raw):
-            for value in _parsed_literal(raw):
-                yield value, json.dumps(value, ensure_ascii=False)
+            yield from _parsed_literal(raw)
         if self.kind is not Kind.JSON or not _parsed(raw):
             for text in dict.fromkeys((raw, raw.strip()) if self.listed else (raw,)):
                 yield text, json.dumps(text, ensure_ascii=False)
@@ -137,13 +141,26 @@ def _parsed(raw: str) -> list[Any]:
     return [] if isinstance(value, str) else [value]
 
 
-def _parsed_literal(raw: str) -> list[Any]:
-    """The array or object that `raw` is as Python prints it; or nothing."""
-    if raw.strip()[:1] not in ("[", "{"):
-        return []
-    written, rest = KeywordsReader(")").read(f"x={raw.strip()})")
+def _is_one_container(raw: str) -> bool:
+    """Whether the bracket that the text begins with is closed by its last character; strings are Python's or JSON's."""
+    depth = 0
+    for found in _OUTSIDE.finditer(raw):
+        sign = found.group()
+        depth += (sign in "[{") - (sign in "]}")
+        if depth == 0:
+            return found.end() == len(raw) and raw[0] in "[{"
+    return False
+
+
+def _parsed_literal(raw: str) -> list[tuple[Any, str]]:
+    """The array or object that `raw` is as Python prints it, and its JSON text; or nothing."""
+    raw = raw.strip()
+    written, rest = KeywordsReader(")").read(f"x={raw})") if _is_one_container(raw) else ("", None)
     found = _parsed(written) if rest == ")" else []
-    return [value for members in found for value in (members.get("x"),) if isinstance(value, list | dict)]
+    try:
+        return [(each["x"], json.dumps(each["x"], ensure_ascii=False)) for each in found]
+    except RecursionError:
+        return []
 
 
 def _refuse(name: str) -> Any:
