@@ -111,8 +111,6 @@ def _culprit(request: ChatRequest, plan: Plan, model_format: ModelFormat, compil
         if alone is not None and not _measurable(compiler.compile_structural_tag(alone)):
             index = next(i for i, each in enumerate(request.tools or ()) if each.function.name == tool.name)
             return f"tools[{index}].function.parameters, as this model writes calls"
-    if plan.reasoning and request.max_reasoning_tokens is not None:
-        return "max_reasoning_tokens"
     return "tools" if plan.tools else "the answer"
 
 

@@ -29,17 +29,11 @@ from engine_native import (
     UnsupportedSchemaError,
 )
 from server.errors import ApiError, refuse
-from server.wire.chat_request import (
-    AllowedToolsChoice,
-    ChatRequest,
-    CustomToolDefinition,
-    FunctionDefinition,
-    JsonObjectFormat,
-    JsonSchemaFormat,
-)
+from server.wire.chat_request import ChatRequest
+from server.wire.response_format import JsonObjectFormat, JsonSchemaFormat
 from server.wire.structural_tag import StructuralTagFormat
 from server.wire.structured_outputs import Constraint
-from server.wire.tools import INPUT, chosen_name
+from server.wire.tools import INPUT, AllowedToolsChoice, CustomToolDefinition, FunctionDefinition, chosen_name
 from structural_tags.choice import (
     AllowedTools,
     NamedTool,

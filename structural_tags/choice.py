@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from structural_tags.formats.arguments import ArgumentStyle, Fields, Json, Nested
+from structural_tags.formats.arguments import ArgumentStyle, Fields, Json
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -463,8 +463,6 @@ def _arguments(part: Arguments, tool: Tool) -> Node:
     if tool.text is not None:
         return _text_argument(style, tool.text)
     if schema is True or not tool.strict:
-        if isinstance(style, Nested) and style.anything:
-            return {"type": "grammar", "grammar": style.anything}
         schema = {"type": "object"}
     node: Node = {"type": "json_schema", "json_schema": schema}
     if style.style != "json":

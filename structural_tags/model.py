@@ -118,6 +118,7 @@ Style: TypeAlias = Literal[
     "deepseek_v4_1_xml",
     "gigachat_xml",
     "glm_xml",
+    "longcat_xml",
     "cohere_xml",
     "kimi_k3_xml",
     "gemma",

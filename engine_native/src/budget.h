@@ -57,10 +57,18 @@ static inline cost cost_times(cost each, uint64_t n, bool more) {
 
 /* ---- costs of rules (cost.c) ---- */
 
+/* The way to the start of a rule, from where text can go on one character a token. */
+typedef struct detour {
+    uint32_t tokens, chars; /* tokens: UINT32_MAX if there is none */
+} detour;
+
 typedef struct rule_cost {
     uint64_t hash;
     struct rule_cost *chain;
     const rule *rule;
+    cost enter;      /* of the whole rule */
+    detour *detours; /* by state, of a rule with a least number of characters; else NULL */
+    uint64_t most;   /* ... and the largest cost of a state that has one */
     uint64_t run;    /* scratch of cost_rules: `node`, the number of the first state, is of this run */
     uint32_t node;
     cost each;       /* of a repeat: what is repeated */

@@ -181,7 +181,8 @@ static int find_reading(search *q, bool complete) {
         const chart_item *i = &c->items.at[k];
         bool ends = i->state->final && chart_parent(c, i) == NULL;
         bool goes_on = i->state->n_bytes != 0 || i->state->n_tokens != 0;
-        if (i->state->rule->metered) goes_on = !meter_spent(i->state->rule, i->reg) && !meter_over(i->state, i->reg + 1);
+        uint64_t reg = i->reg;
+        if (i->state->rule->metered) goes_on = meter_settle(i->state, &reg) && !meter_over(i->state, i->reg + 1);
         if (complete ? !ends : !ends && !goes_on) continue;
         int code = read_from(q, i);
         if (code != STE_OK) return code;

@@ -270,7 +270,7 @@ static void scan(chart *c, uint32_t from, uint32_t byte, bool first, uint32_t to
         chart_item i = c->items.at[k];
         const state *st = i.state;
         bool taken = token == TRIE_NO_TOKEN && byteset_has(&st->allow, byte);
-        if (taken && st->rule->metered && first) taken = meter_settle(st->rule, &i.reg);
+        if (taken && st->rule->metered && first) taken = meter_settle(st, &i.reg);
         uint64_t reg = i.reg;
         for (uint32_t e = 0; taken && e < st->n_bytes; e++) {
             if (byte < st->bytes[e].lo || st->bytes[e].hi < byte) continue;

@@ -168,8 +168,7 @@ static uint32_t add_bytes(fsm *f, uint32_t at, const char *s, size_t n) {
     return at;
 }
 
-/* Four hexadecimal digits of the values lo..hi, of which `digits` are left. */
-static void add_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to) {
+void json_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to) {
     uint32_t shift = 4 * (digits - 1), mask = (UINT32_C(1) << shift) - 1;
     if (digits == 1) {
         add_hex(f, from, lo, hi, to);
@@ -182,15 +181,15 @@ static void add_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint3
         if (low == 0 && high == mask) /* whole digits at once */
             while (until < last && (until + 1 < last || (hi & mask) == mask)) until++;
         add_hex(f, from, d, until, next);
-        add_hex_range(f, next, low, high, digits - 1, to);
+        json_hex_range(f, next, low, high, digits - 1, to);
         d = until;
     }
 }
 
 /* From after "\u": the code units of the code points lo..hi, all beyond ASCII's printable ones. */
 static void add_units(fsm *f, uint32_t u, uint32_t lo, uint32_t hi, uint32_t to) {
-    if (lo < 0xD800) add_hex_range(f, u, lo, hi < 0xD7FF ? hi : 0xD7FF, 4, to);
-    if (hi > 0xDFFF && lo < 0x10000) add_hex_range(f, u, lo > 0xE000 ? lo : 0xE000, hi < 0xFFFF ? hi : 0xFFFF, 4, to);
+    if (lo < 0xD800) json_hex_range(f, u, lo, hi < 0xD7FF ? hi : 0xD7FF, 4, to);
+    if (hi > 0xDFFF && lo < 0x10000) json_hex_range(f, u, lo > 0xE000 ? lo : 0xE000, hi < 0xFFFF ? hi : 0xFFFF, 4, to);
     if (hi < 0x10000) return;
     uint32_t a = (lo > 0x10000 ? lo : 0x10000) - 0x10000, z = hi - 0x10000;
     for (uint32_t high = a >> 10; high <= z >> 10; high++) {
@@ -198,8 +197,8 @@ static void add_units(fsm *f, uint32_t u, uint32_t lo, uint32_t hi, uint32_t to)
         if (low == 0 && top == 0x3FF) /* whole blocks at once */
             while (until < z >> 10 && (until + 1 < z >> 10 || (z & 0x3FF) == 0x3FF)) until++;
         uint32_t pair = fsm_state(f), second = add_bytes(f, pair, "\\u", 2);
-        add_hex_range(f, u, 0xD800 + high, 0xD800 + until, 4, pair);
-        add_hex_range(f, second, 0xDC00 + low, 0xDC00 + top, 4, to);
+        json_hex_range(f, u, 0xD800 + high, 0xD800 + until, 4, pair);
+        json_hex_range(f, second, 0xDC00 + low, 0xDC00 + top, 4, to);
         high = until;
     }
 }

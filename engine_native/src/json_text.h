@@ -69,4 +69,7 @@ json_spaces json_whitespace(builder *b, int layout);
 /* A line break and the indentation of so many levels. */
 expr *json_line(builder *b, int layout, uint32_t depth);
 
+/* Edges for the values lo..hi in so many hexadecimal digits, in either case. */
+void json_hex_range(fsm *f, uint32_t from, uint32_t lo, uint32_t hi, uint32_t digits, uint32_t to);
+
 #endif

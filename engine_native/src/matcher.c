@@ -356,7 +356,7 @@ static int find_least(ste_matcher *m, measure **out, uint64_t *least) {
 }
 
 static int no_measure(ste_error *err, int code) {
-    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : code == STE_ERR_UNSUPPORTED ? "a token budget is not supported for objects with keys in any order, nor for arrays of unique values or text of limited length" : "token budget");
+    return fail(err, code, 0, code == STE_ERR_LIMIT ? "the grammar is too large for a token budget" : code == STE_ERR_UNSUPPORTED ? "a token budget is not supported for objects with keys in any order, nor for arrays of unique values" : "token budget");
 }
 
 int ste_matcher_least_tokens(ste_matcher *m, uint64_t *least, ste_error *err) {

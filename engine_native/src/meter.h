@@ -10,6 +10,9 @@
  * count is replaced by a mark that does not count: the text is then as free as
  * text without a meter, and masks and loops are shared.
  *
+ * A token may end inside a character only if as many tokens are left as the character has bytes to come: the
+ * vocabulary may have nothing longer for them, and the text must be able to end.
+ *
  * Invariant: a metered item in a set can go on, or the token is not over. */
 #ifndef STE_METER_H
 #define STE_METER_H
@@ -29,10 +32,16 @@ static inline uint64_t meter_register(uint32_t chars, uint32_t tokens, bool insi
 
 static inline bool begins_character(uint32_t byte) { return (byte & 0xC0) != 0x80; }
 
-/* Has the item at st no way to its end within the bound of characters? */
+/* Has the item at st no way to its end within the bounds of characters?  A mark that closes a text can be too near to its
+ * end for a text that is too short, and too far for another one. */
 static inline bool meter_over(const state *st, uint64_t reg) {
-    uint32_t most = st->rule->meter.most_chars;
-    return most != 0 && meter_chars(reg) < CHARS_OPEN && (uint64_t)meter_chars(reg) + st->need > most;
+    uint32_t most = st->rule->meter.most_chars, least = st->rule->meter.least_chars, chars = meter_chars(reg);
+    if (most == 0 || chars >= CHARS_OPEN) return false;
+    if ((uint64_t)chars + st->need > most) return true;
+    uint32_t low = chars < least ? least - chars : 0, high = most - chars;
+    if (st->lengths == 0 || low <= st->need || (high >= 63 && st->lengths >> 63 != 0)) return false;
+    if (low > high || low > 62) return true;
+    return (st->lengths >> low & (UINT64_MAX >> (63 - ((high < 62 ? high : 62) - low)))) == 0;
 }
 
 /* No more tokens. */
@@ -73,9 +82,16 @@ static inline bool meter_step(const state *to, uint32_t byte, uint64_t *reg) {
     return meter_may_enter(to, *reg) && !meter_over(to, *reg);
 }
 
-/* The token is over: false if the item can match nothing any more. */
-static inline bool meter_settle(const rule *r, uint64_t *reg) {
-    if (meter_inside(*reg) && meter_spent(r, *reg)) return false;
+/* Tokens that are left. */
+static inline uint32_t meter_left(const rule *r, uint64_t reg) {
+    bool counted = r->meter.most_tokens != 0 && meter_tokens(reg) != TOKENS_FREE;
+    return counted ? r->meter.most_tokens - meter_tokens(reg) : UINT32_MAX;
+}
+
+/* The token is over: false if the item can match nothing any more, or too little. */
+static inline bool meter_settle(const state *st, uint64_t *reg) {
+    uint32_t left = meter_left(st->rule, *reg);
+    if (meter_inside(*reg) && (left == 0 || left < st->owes)) return false;
     *reg &= UINT64_MAX >> 1;
     return true;
 }
@@ -90,7 +106,8 @@ static inline uint64_t meter_canonical(const rule *r, uint64_t reg, uint32_t rea
         else if (chars >= r->meter.least_chars && (r->meter.most_chars == 0 || chars + ahead < r->meter.most_chars))
             chars = CHARS_FREE;
     }
-    if (!meter_inside(reg) && (r->meter.most_tokens == 0 || tokens + UINT64_C(1) < r->meter.most_tokens)) tokens = TOKENS_FREE;
+    uint64_t after = r->most_owes == 0 ? 1 : r->most_owes; /* the next token: then so many must be left */
+    if (!meter_inside(reg) && (r->meter.most_tokens == 0 || tokens + after < r->meter.most_tokens)) tokens = TOKENS_FREE;
     return meter_register(chars, tokens, meter_inside(reg));
 }
 

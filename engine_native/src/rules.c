@@ -442,9 +442,54 @@ static void find_ahead(rule *r) {
     }
 }
 
+/* The fewest bytes likewise, where tokens are counted: then there are no references. */
+static void find_owes(rule *r) {
+    if (r->meter.most_tokens == 0) return;
+    for (uint32_t s = 0; s < r->n_states; s++) r->states[s].owes = r->states[s].final ? 0 : UINT32_MAX;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t s = r->n_states; s-- > 0;) {
+            state *st = &r->states[s];
+            uint32_t owes = st->owes;
+            for (uint32_t e = 0; e < st->n_bytes; e++)
+                if (st->bytes[e].to->owes < UINT32_MAX && st->bytes[e].to->owes + 1 < owes) owes = st->bytes[e].to->owes + 1;
+            for (uint32_t e = 0; e < st->n_tokens; e++)
+                if (st->tokens[e].to->owes < owes) owes = st->tokens[e].to->owes;
+            changed = changed || owes != st->owes;
+            st->owes = owes;
+        }
+    }
+    for (uint32_t s = 0; s < r->n_states; s++)
+        if (r->states[s].owes > r->most_owes) r->most_owes = r->states[s].owes;
+}
+
+/* Which numbers of characters may come before the end, where that may not be all from the fewest on.  Text before a
+ * mark can always be longer; so if all numbers from some way beyond the mark's own up to 63 are there, all are. */
+static void find_lengths(rule *r) {
+    if (r->meter.least_chars == 0 || r->meter.most_chars == 0 || r->n_rules != 0) return;
+    for (uint32_t s = 0; s < r->n_states; s++) r->states[s].lengths = r->states[s].final;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t s = r->n_states; s-- > 0;) {
+            state *st = &r->states[s];
+            uint64_t lengths = st->lengths;
+            for (uint32_t e = 0; e < st->n_bytes; e++) lengths |= st->bytes[e].to->lengths << begins_character(st->bytes[e].lo);
+            for (uint32_t e = 0; e < st->n_tokens; e++) lengths |= st->tokens[e].to->lengths;
+            changed = changed || lengths != st->lengths;
+            st->lengths = lengths;
+        }
+    }
+    uint64_t beyond = r->most_need < 31 ? UINT64_MAX << (2 * r->most_need + 1) : 0;
+    bool known = beyond != 0;
+    for (uint32_t s = 0; s < r->n_states; s++) known = known && (r->states[s].last || (r->states[s].lengths & beyond) == beyond);
+    for (uint32_t s = 0; s < r->n_states; s++)
+        if (!known || r->states[s].last) r->states[s].lengths = 0;
+}
+
 /* The fewest characters to the end from each state of a metered rule, from the ends of the edges back. */
 static void find_need(rule *r) {
     if (!r->metered) return;
+    find_owes(r);
     for (uint32_t s = 0; s < r->n_states; s++) r->states[s].need = r->states[s].final ? 0 : UINT32_MAX;
     for (bool changed = true; changed;) {
         changed = false;
@@ -467,6 +512,7 @@ static void find_need(rule *r) {
     }
     for (uint32_t s = 0; s < r->n_states; s++)
         if (r->states[s].need > r->most_need) r->most_need = r->states[s].need;
+    find_lengths(r);
 }
 
 void rule_free(store *s, rule *r) {

@@ -60,7 +60,7 @@ typedef struct node_map {
 void **node_map_slot(work *w, node_map *m, const json *key); /* NULL inside: new */
 
 /* How values are written: see schema_style.h. */
-typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA, FORM_PYTHON } value_form;
+typedef enum value_form { FORM_JSON, FORM_LIST, FORM_ARGUMENT, FORM_ITEM, FORM_BARE, FORM_GEMMA, FORM_PYTHON, FORM_LITERAL } value_form;
 
 /* What stands around and between the parts of objects and arrays. */
 typedef struct notation {
@@ -84,6 +84,8 @@ struct schema_context {
     value_form form, inner;     /* of what is being lowered, and of what is inside it */
     uint32_t level, inner_level; /* where lines are indented: of nesting; else 0 */
     uint32_t string, character, number, integer, digits; /* rules, + 1 once made */
+    uint32_t literal_string; /* likewise: any string of FORM_LITERAL */
+    uint32_t closing_key; /* likewise: see schema_style.h, longest_key */
     uint32_t regex[2]; /* of regular expressions, and of those that are not empty */
     conjunction_entry **table;
     uint32_t table_size, n_entries;

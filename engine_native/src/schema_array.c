@@ -95,7 +95,6 @@ static void add_item(schema_context *c, const schema_branch *branch, uint32_t in
 static expr *item_rule(schema_context *c, const schema_branch *branch, uint32_t index) {
     literal_list list = {0};
     add_item(c, branch, index, &list);
-    if (list.n == 0) style_check_any(c, schema_place(c, branch));
     return conjunction_rule(c, &list);
 }
 
@@ -242,6 +241,7 @@ static expr *distinct_after_prefix(array_builder *a, const json *at) {
 
 static expr *lower_distinct(array_builder *a, const json *at) {
     schema_context *c = a->c;
+    if (c->form == FORM_LITERAL) return expr_never(c->b); /* written as JSON */
     if (a->n_counters != 0 || a->branch->n_fails + a->n_rests != 0)
         json_escape(c->b->w, at, STE_ERR_UNSUPPORTED,
                     "keyword \"uniqueItems\" beside %s is supported for items of at most %d listed values",

@@ -121,6 +121,11 @@ static expr *fixed_container(schema_context *c, const json *v) {
     return expr_sequence(b, parts.at, parts.n);
 }
 
+static const json object_type_key = {.kind = JSON_STRING, .n = 6, .key = "type", .key_n = 4, .u.text = "object"};
+static const json array_type_key = {.kind = JSON_STRING, .n = 5, .key = "type", .key_n = 4, .u.text = "array"};
+static const json only_objects = {.kind = JSON_OBJECT, .n = 1, .u.items = &object_type_key};
+static const json only_arrays = {.kind = JSON_OBJECT, .n = 1, .u.items = &array_type_key};
+
 /* An array or object where strings are raw: JSON text; or, as members and where no label tells, in the style. */
 static expr *fixed_inside(schema_context *c, const json *v) {
     value_form outer = c->form;
@@ -132,6 +137,7 @@ static expr *fixed_inside(schema_context *c, const json *v) {
         return out;
     }
     literal_list list = {0};
+    literal_add(c, &list, v->kind == JSON_OBJECT ? &only_objects : &only_arrays, HOLDS);
     literal_add(c, &list, schema_exactly(c, v), HOLDS);
     value_form inner = c->inner;
     c->inner = outer == FORM_LIST ? FORM_LIST : FORM_BARE;
@@ -177,6 +183,7 @@ expr *schema_fixed(schema_context *c, const json *v) {
         return style_word(c, TYPE_TRUE);
     case JSON_STRING:
         if (form_is_spelled(c->form)) return raw_fixed(c, v->u.text, v->n);
+        if (c->form == FORM_LITERAL) return literal_fixed(c, v->u.text, v->n);
         return excluded_in(c, v->u.text, v->n) ? expr_never(c->b) : json_fixed_string(c->b, v->u.text, v->n);
     case JSON_ARRAY:
     case JSON_OBJECT:
@@ -188,11 +195,6 @@ expr *schema_fixed(schema_context *c, const json *v) {
     }
     return fixed_number(c, v, schema_draft(c, v) != DRAFT_4);
 }
-
-static const json object_type_key = {.kind = JSON_STRING, .n = 6, .key = "type", .key_n = 4, .u.text = "object"};
-static const json array_type_key = {.kind = JSON_STRING, .n = 5, .key = "type", .key_n = 4, .u.text = "array"};
-static const json only_objects = {.kind = JSON_OBJECT, .n = 1, .u.items = &object_type_key};
-static const json only_arrays = {.kind = JSON_OBJECT, .n = 1, .u.items = &array_type_key};
 
 /* The value with the keys of its objects in any order. */
 static expr *any_order_of(schema_context *c, const json *v) {
@@ -270,8 +272,14 @@ static expr *lower_branch(schema_context *c, uint32_t kind, const schema_branch 
     value_form outer = c->form;
     bool container = kind == TYPE_OBJECT || kind == TYPE_ARRAY, listed = is_listed(c, branch);
     c->inner = style_inner(c, kind);
-    if (container && form_is_raw(outer) && c->inner == FORM_JSON) style_form(c, FORM_JSON);
+    bool as_json = container && form_is_raw(outer) && c->inner == FORM_JSON;
+    if (as_json) style_form(c, FORM_JSON);
     expr *one = lower_bare(c, kind, branch);
+    if (as_json && c->style->literals) {
+        c->inner = FORM_LITERAL;
+        style_form(c, FORM_LITERAL);
+        one = expr_choice(c->b, (expr *[]){one, lower_bare(c, kind, branch)}, 2);
+    }
     style_form(c, outer);
     return style_value(c, kind, listed, one);
 }
@@ -330,10 +338,10 @@ static expr *lower_conjunction(schema_context *c, const literal *literals, uint3
         c->level_noted = true;
         bits &= ~(uint32_t)(TYPE_ARRAY | TYPE_OBJECT);
     }
-    if (form_is_raw(c->form) && bits == TYPE_ANY && n != 0) style_check_any(c, literals[0].node);
-    /* Without labels, any text is a string: nothing else can be told from it. */
-    bool told = c->style->item != NULL || style_has_labels(c);
-    if (form_is_raw(c->form) && !told && (bits & TYPE_STRING) != 0 && admits_all_strings(c, literals, n)) bits = TYPE_STRING;
+    /* Without labels, any text is a string: nothing else can be told from it but marks inside of a value. */
+    bool told = style_has_labels(c);
+    if (form_is_raw(c->form) && !told && (bits & TYPE_STRING) != 0 && admits_all_strings(c, literals, n))
+        bits &= TYPE_STRING | (c->style->item != NULL ? TYPE_ARRAY | TYPE_OBJECT : 0);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if ((bits & kinds[k]) == 0) continue;
         bool word = (kinds[k] & (TYPE_TRUE | TYPE_FALSE | TYPE_NULL)) != 0; /* the only value of its kind */

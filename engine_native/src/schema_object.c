@@ -479,7 +479,6 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
     object_builder *o = arena_alloc(&b->w->mem, 1, sizeof *o);
     *o = (object_builder){.c = c, .branch = branch};
     if (!schema_counts(branch, "minProperties", "maxProperties", &o->min, &o->max)) return expr_never(b);
-    style_check_object(c, branch);
     find_members(o);
     for (uint32_t i = 0; i < o->members.n; i++) {
         member *m = &o->members.at[i];
@@ -487,7 +486,6 @@ expr *lower_object(schema_context *c, const schema_branch *branch) {
         if (excluded_in(c, m->key, m->key_n)) literal_add(c, &m->literals, &schema_never, HOLDS);
         m->spelled = literals_are_never(&m->literals) ? json_fixed_string(b, m->key, m->key_n)
                                                       : style_key(c, place_of(o, m), m->key, m->key_n);
-        if (m->literals.n == 0) style_check_any(c, place_of(o, m));
     }
     find_regions(o);
     find_clauses(o);

@@ -469,6 +469,20 @@ static schema_branch without_opposites(schema_context *c, const schema_branch *b
     return out;
 }
 
+#define LONGEST_LITERAL 2000 /* characters of a string with a pattern, as Python prints it */
+
+/* As Python prints it. */
+static expr *lower_literal(schema_context *c, const json *place, const schema_branch *branch, uint32_t min, uint32_t max) {
+    bool any_length = min == 0 && max == REPEAT_INFINITE;
+    if (only_regex(c, branch, min, max)) return expr_never(c->b);
+    text_set s = branch_texts(c, branch);
+    if (s.any && any_length) return literal_texts(c, NULL);
+    if (s.any && c->excludes == NULL) return literal_lengths(c, min, max);
+    if (!any_length && (max == REPEAT_INFINITE ? min : max) > LONGEST_LITERAL) return expr_never(c->b);
+    if (!any_length) keep_only(&s, texts_of_length(c, place, min, max));
+    return s.f == NULL ? expr_never(c->b) : literal_texts(c, fsm_reduce(s.f));
+}
+
 expr *lower_string(schema_context *c, const schema_branch *whole) {
     builder *b = c->b;
     uint32_t min, max, shortest, longest;
@@ -477,6 +491,7 @@ expr *lower_string(schema_context *c, const schema_branch *whole) {
     if (min > max || min == REPEAT_INFINITE) return expr_never(b);
     bool plain = !form_is_spelled(c->form) && c->excludes == NULL;
     const json *place = schema_place(c, whole);
+    if (c->form == FORM_LITERAL) return lower_literal(c, place, branch, min, max);
     if (only_regex(c, branch, min, max) && !plain)
         json_escape(b->w, place, STE_ERR_UNSUPPORTED, "keyword \"format\": \"regex\" is not supported in this style or with excludes");
     if (plain && only_regex(c, branch, min, max)) return regular_expressions(c, min == 1);

@@ -17,9 +17,10 @@ static const style_escape markup_escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>
 
 static const struct style styles[] = {
     {.name = "json"},
-    {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>"},
+    {.name = "qwen_xml", .member = "<parameter=", .middle = ">", .close = "</parameter>", .guard = "</parameter>", .forbidden = "<>",
+     .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL, .literals = true},
     {.name = "qwen_padded_xml", .member = "<parameter=", .middle = ">\n", .close = "\n</parameter>", .guard = "\n</parameter>",
-     .forbidden = "<>"},
+     .forbidden = "<>", .python = TYPE_TRUE | TYPE_FALSE | TYPE_NULL},
     {.name = "minimax_xml", .member = "<parameter name=\"", .middle = "\">", .close = "</parameter>", .guard = "</parameter>",
      .forbidden = "<>\""},
     {.name = "step_xml", .member = "<steptml:parameter name=\"", .middle = "\">", .close = "</steptml:parameter>",
@@ -35,6 +36,8 @@ static const struct style styles[] = {
      .guard = "</" GCML "parameter>", .forbidden = "<>\""},
     {.name = "glm_xml", .member = "<arg_key>", .middle = "</arg_key>", .middle2 = "<arg_value>", .close = "</arg_value>",
      .guard = "</arg_value>", .forbidden = "<>"},
+    {.name = "longcat_xml", .member = "<longcat_arg_key>", .middle = "</longcat_arg_key>", .middle2 = "<longcat_arg_value>",
+     .close = "</longcat_arg_value>", .guard = "</longcat_arg_value>", .forbidden = "<>"},
     {.name = "kimi_k3_xml", .member = "<|open|>argument key=\"", .middle = "\" type=\"",
      .labels = {"string", "number", "number", "array", "object"}, .after_label = "\"<|sep|>", .close = "<|close|>argument<|sep|>",
      .guard = "<|close|>argument<|sep|>", .forbidden = "", .escapes = quote_escapes, .kinds = true},
@@ -43,13 +46,14 @@ static const struct style styles[] = {
      .guard = "</cofl:value>", .forbidden = "", .escapes = markup_escapes},
     {.name = "minimax_m3_xml", .member = "]<]minimax[>[<", .middle = ">", .close = "]<]minimax[>[", .close_key = "</", .key_end = ">",
      .item = "]<]minimax[>[<item>", .item_end = "]<]minimax[>[</item>", .guard = "]<]minimax[>[", .forbidden = "<>[]/",
-     .named_only = true},
+     .longest_key = 64, .item_key = "item"},
     {.name = "pythonic", .member = "", .middle = "=", .forbidden = " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~"},
     {.name = "function_gemma", .guard = "<escape>", .forbidden = " :,{}[]\"<>|"},
-    {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|"},
+    {.name = "gemma", .guard = "<|\"|>", .forbidden = " :,{}[]\"<>|", .python = TYPE_NULL},
 };
 
 #define N_STYLES (sizeof styles / sizeof *styles)
+_Static_assert(N_STYLES <= 16, "a layout has four bits for the style");
 #define PYTHONIC (N_STYLES - 3)
 #define GEMMA (N_STYLES - 2) /* and the last one */
 
@@ -60,7 +64,7 @@ uint32_t style_number(const char *name) {
 }
 
 const char *style_names(void) {
-    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, gigachat_xml, glm_xml, kimi_k3_xml, cohere_xml, "
+    return "json, qwen_xml, qwen_padded_xml, minimax_xml, step_xml, deepseek_xml, deepseek_v4_1_xml, gigachat_xml, glm_xml, longcat_xml, kimi_k3_xml, cohere_xml, "
            "minimax_m3_xml, pythonic, function_gemma, gemma";
 }
 
@@ -153,7 +157,7 @@ void style_level(schema_context *c, uint32_t level) {
 
 void style_form(schema_context *c, value_form f) {
     c->form = f;
-    c->now = f == FORM_JSON || f == FORM_GEMMA || f == FORM_PYTHON ? &c->json : &c->list;
+    c->now = f == FORM_LIST || form_is_raw(f) ? &c->list : &c->json;
     c->space = c->now->space;
 }
 
@@ -168,7 +172,7 @@ value_form style_root(schema_context *c, const json *schema) {
 static bool is_recursive(const schema_context *c) { return c->style->item != NULL; }
 
 value_form style_inner(const schema_context *c, uint32_t kind) {
-    if (c->form == FORM_JSON || c->form == FORM_GEMMA || c->form == FORM_PYTHON) return c->form;
+    if (c->now == &c->json) return c->form;
     if (is_pythonic(c)) return FORM_PYTHON;
     if (c->form != FORM_LIST && !is_recursive(c)) return FORM_JSON;
     return kind == TYPE_ARRAY ? FORM_ITEM : FORM_ARGUMENT;
@@ -225,10 +229,11 @@ expr *style_integer(schema_context *c, expr *one) {
 }
 
 expr *style_word(schema_context *c, uint32_t kind) {
-    bool python = c->form == FORM_PYTHON;
-    if (kind == TYPE_NULL) return expr_text(c->b, python ? "None" : "null");
-    if (kind == TYPE_TRUE) return expr_text(c->b, python ? "True" : "true");
-    return expr_text(c->b, python ? "False" : "false");
+    expr *plain = expr_text(c->b, kind == TYPE_NULL ? "null" : kind == TYPE_TRUE ? "true" : "false");
+    expr *python = expr_text(c->b, kind == TYPE_NULL ? "None" : kind == TYPE_TRUE ? "True" : "False");
+    if (c->form == FORM_PYTHON || c->form == FORM_LITERAL) return python;
+    if (!form_is_spelled(c->form) || (c->style->python & kind) == 0) return plain;
+    return expr_choice(c->b, (expr *[]){plain, python}, 2);
 }
 
 expr *style_fixed_item(schema_context *c, const json *value) {
@@ -252,7 +257,8 @@ static bool is_plain_key(const schema_context *c, const char *key, uint32_t n) {
     return n > 0;
 }
 
-static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON || c->form == FORM_PYTHON; }
+/* Strings, that is. */
+static bool keys_are_json(const schema_context *c) { return c->form == FORM_JSON || c->form == FORM_PYTHON || c->form == FORM_LITERAL; }
 
 static const char *escape_of(const schema_context *c, uint32_t cp) {
     for (const style_escape *e = c->style->escapes; e != NULL && e->from != 0; e++)
@@ -262,6 +268,7 @@ static const char *escape_of(const schema_context *c, uint32_t cp) {
 
 expr *style_key(schema_context *c, const json *place, const char *key, uint32_t n) {
     builder *b = c->b;
+    if (c->form == FORM_LITERAL) return literal_fixed(c, key, n);
     if (keys_are_json(c)) return json_fixed_string(b, key, n);
     if (!is_plain_key(c, key, n))
         json_escape(b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write the key \"%.80s\"", c->style->name, key);
@@ -276,24 +283,53 @@ expr *style_key(schema_context *c, const json *place, const char *key, uint32_t 
     return expr_sequence(b, parts.at, parts.n);
 }
 
-fsm *style_keys(schema_context *c, fsm *keys) {
-    if (keys_are_json(c) || keys == NULL) return keys;
-    if (c->style->named_only) return NULL;
+/* Over code points: at least one character, and at most as many as the style allows. */
+static fsm *writable_keys(const schema_context *c) {
     fsm *f = fsm_new(c->b->w);
-    uint32_t more = fsm_state(f);
-    f->final.at[more] = 1;
-    for (uint32_t at = 0; at < 2; at++) {
+    uint32_t most = c->style->longest_key, more = fsm_state(f);
+    for (uint32_t at = 0;;) {
+        f->final.at[more] = 1;
         for (uint32_t cp = 0x20; cp < DELETE; cp++)
             if (strchr(c->style->forbidden, (char)cp) == NULL) fsm_edge_add(f, at, cp, cp, more);
         fsm_edge_add(f, at, DELETE + 1, 0xD7FF, more);
         fsm_edge_add(f, at, 0xE000, UTF8_MAX, more);
+        if (at == more || (most != 0 && more == most)) return f;
+        at = more;
+        if (most != 0) more = fsm_state(f);
     }
-    keys = fsm_intersection(keys, fsm_determinise_fully(f));
+}
+
+fsm *style_keys(schema_context *c, fsm *keys) {
+    if (keys_are_json(c) || keys == NULL) return keys;
+    keys = fsm_intersection(keys, fsm_determinise_fully(writable_keys(c)));
+    if (keys != NULL && c->style->item_key != NULL && c->form != FORM_LIST) { /* else an array could be read as an object of equal keys */
+        fsm *item = fsm_new(c->b->w);
+        uint32_t at = item->start;
+        for (const char *p = c->style->item_key; *p != '\0'; p++) {
+            uint32_t next = fsm_state(item);
+            fsm_edge_add(item, at, (uint8_t)*p, (uint8_t)*p, next);
+            at = next;
+        }
+        item->final.at[at] = 1;
+        keys = fsm_difference(keys, fsm_determinise_fully(item));
+    }
     return keys == NULL ? NULL : fsm_reduce(keys);
+}
+
+/* Where the key of a value that is not declared stands again: which one it was is not remembered, and nobody reads it. */
+static expr *closing_key(schema_context *c) {
+    if (c->closing_key == 0) {
+        fsm *keys = writable_keys(c), *f = fsm_new(c->b->w);
+        for (uint32_t s = 1; s < fsm_size(keys); s++) f->final.at[fsm_state(f)] = keys->final.at[s];
+        for (uint32_t e = 0; e < keys->edges.n; e++) fsm_utf8_add(f, keys->edges.at[e].from, keys->edges.at[e].lo, keys->edges.at[e].hi, keys->edges.at[e].to);
+        c->closing_key = rule_of(c->b, expr_fsm(c->b, f)) + 1;
+    }
+    return expr_rule(c->b, c->closing_key - 1);
 }
 
 expr *style_spelled_keys(schema_context *c, const fsm *keys) {
     builder *b = c->b;
+    if (c->form == FORM_LITERAL) return literal_texts(c, keys);
     if (keys_are_json(c)) return json_quoted_without(c, c->root, json_spelled_automaton(b, keys));
     fsm *f = fsm_new(b->w);
     for (uint32_t s = 1; s < fsm_size(keys); s++) fsm_state(f);
@@ -326,27 +362,6 @@ expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr 
     expr *begin = expr_pair(b, c->space.inside, mark(c, c->style->member));
     expr *pair = expr_sequence(b, (expr *[]){begin, key, value}, 3);
     if (c->style->close_key == NULL) return pair;
+    if (!known) bare_key = closing_key(c);
     return expr_sequence(b, (expr *[]){pair, mark(c, c->style->close_key), bare_key, mark(c, c->style->key_end)}, 4);
-}
-
-static bool writes_any_key(const schema_context *c) { return c->now == &c->json || !c->style->named_only; }
-
-void style_check_object(schema_context *c, const schema_branch *branch) {
-    static const char *const open[] = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", NULL};
-    bool declares = false;
-    for (uint32_t i = 0; i < branch->n_holds && !writes_any_key(c); i++) {
-        for (const char *const *key = open; *key != NULL; key++) {
-            const json *at = json_get(branch->holds[i], *key);
-            declares = declares || (at != NULL && at->kind == JSON_FALSE);
-            if (at == NULL || at->kind == JSON_FALSE) continue;
-            json_escape(c->b->w, at, STE_ERR_UNSUPPORTED, "style %s can only write keys that are declared: \"%s\" is not supported", c->style->name, *key);
-        }
-        declares = declares || json_get(branch->holds[i], "properties") != NULL;
-    }
-    if (!declares && !writes_any_key(c))
-        json_escape(c->b->w, schema_place(c, branch), STE_ERR_UNSUPPORTED, "style %s cannot write an object without \"properties\"", c->style->name);
-}
-
-void style_check_any(schema_context *c, const json *place) {
-    if (!writes_any_key(c)) json_escape(c->b->w, place, STE_ERR_UNSUPPORTED, "style %s cannot write any value: a schema is needed here", c->style->name);
 }

@@ -10,6 +10,7 @@
  *   BARE      a value with nothing around it: a root that is no object
  *   GEMMA     JSON with bare keys, and strings between marks
  *   PYTHON    JSON with True, False and None
+ *   LITERAL   likewise, and strings as Python prints them: an array or object in ARGUMENT, besides JSON
  *
  *   member [KEY] middle (label after_label) VALUE close      one ARGUMENT and its key
  *
@@ -41,7 +42,10 @@ struct style {
     const char *forbidden;    /* characters that a key cannot have, besides controls */
     const style_escape *escapes; /* in keys; ends with from = 0 */
     bool kinds;               /* labels name the JSON type: see style_label */
-    bool named_only;          /* keys must be known: only what declares them all can be written */
+    uint32_t python;          /* types whose only value may stand as Python spells it, too, where values are no JSON text */
+    bool literals;            /* and arrays and objects as Python prints them */
+    uint32_t longest_key;     /* of keys that are not declared, where their values end with a key again: any such key; 0: else */
+    const char *item_key;     /* the key that an item has there: within values only a declared key can be the same; NULL: none */
 };
 
 /* 0: JSON; a number of a style; or UINT32_MAX. */
@@ -79,9 +83,6 @@ fsm *style_keys(schema_context *c, fsm *keys);
 expr *style_spelled_keys(schema_context *c, const fsm *keys);
 /* A member; known: its key was named, and not spelled as above. */
 expr *style_pair(schema_context *c, expr *key, expr *bare_key, bool known, expr *value);
-/* Escape unless the style can write all objects of the branch; any value. */
-void style_check_object(schema_context *c, const schema_branch *branch);
-void style_check_any(schema_context *c, const json *place);
 
 /* ---- schema_raw.c: strings that are no JSON ---- */
 
@@ -91,6 +92,11 @@ expr *raw_text(schema_context *c, uint32_t min, uint32_t max);
 expr *raw_texts(schema_context *c, const fsm *f);
 /* One listed text; the guard only in the form GEMMA. */
 expr *raw_fixed(schema_context *c, const char *text, uint32_t n);
+/* Strings as Python prints them, quotes of either kind included: one; those of an automaton over code points, NULL: all; the
+ * same of some lengths.  There is a JSON way to write each: what is too large is left out. */
+expr *literal_fixed(schema_context *c, const char *text, uint32_t n);
+expr *literal_texts(schema_context *c, const fsm *f);
+expr *literal_lengths(schema_context *c, uint32_t min, uint32_t max);
 /* JSON strings, quotes included, of spelled bodies that do not contain the excluded strings. */
 expr *json_quoted_without(schema_context *c, const json *place, fsm *body);
 expr *json_free_without(schema_context *c, const json *place);

@@ -461,7 +461,7 @@ static bool outlives_token(const set *at) {
     if ((at->flags & SET_METERED) == 0 || (at->flags & (SET_ACCEPTING | SET_EXITS)) != 0) return true;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         uint64_t reg = at->scan[i].reg;
-        if (!at->scan[i].state->rule->metered || meter_settle(at->scan[i].state->rule, &reg)) return true;
+        if (!at->scan[i].state->rule->metered || meter_settle(at->scan[i].state, &reg)) return true;
     }
     return false;
 }
@@ -469,6 +469,7 @@ static bool outlives_token(const set *at) {
 static void add_meter(set *at, const item *it) {
     if (!it->state->rule->metered) return;
     at->flags |= meter_inside(it->reg) ? SET_REGISTERS | SET_METERED : SET_REGISTERS;
+    if (meter_chars(it->reg) == CHARS_OPEN) at->flags |= SET_OPEN;
 }
 
 static bool counts(const state *target) { return target != NULL && target->rule->kind == RULE_REPEAT; }
@@ -890,7 +891,7 @@ set *set_settle(use *u, set *at) {
     s->closure->flags = at->flags & SET_IDENTITY;
     for (uint32_t i = 0; i < at->n_scan; i++) {
         item it = at->scan[i];
-        if (!it.state->rule->metered || meter_settle(it.state->rule, &it.reg)) add_scan(s, it);
+        if (!it.state->rule->metered || meter_settle(it.state, &it.reg)) add_scan(s, it);
     }
     for (uint32_t i = 0; i < at->n_waiters; i++) add_waiter(s, set_waiters(at)[i]);
     set *out = closure_intern(s);

@@ -103,6 +103,9 @@ struct state {
     once_edge *onces;
     uint32_t n_bytes, n_rules, n_tokens, n_onces;
     uint32_t need;  /* in a metered rule: the fewest characters to its end */
+    uint32_t owes;  /* ... and the fewest bytes, each of which may have to be a token */
+    uint64_t lengths; /* ... and, with both a least and a most number of characters, how many may come before its end:
+                       * bit n, n of them; bit 63, 63 and any number above; 0: that is not known */
     union {
         uint64_t few, *many;
     } ahead;        /* in a rule with onces: those that can be the next */
@@ -132,7 +135,7 @@ struct rule {
     rule_kind kind;
     capture capture;     /* of a plain rule; part of what makes rules equal */
     meter meter;         /* likewise */
-    uint32_t most_need;  /* of a metered rule: the largest `need` of a state */
+    uint32_t most_need, most_owes; /* of a metered rule: the largest `need` and `owes` of a state */
     uint32_t min, max;   /* of a repeat, or the elements of a distinct rule */
     rule *repeated;      /* by a repeat; what a named rule stands for, NULL until it is built; a distinct rule's elements */
     const state *inside, *after; /* of a distinct rule: the states `inside` and `follows` */
@@ -169,7 +172,7 @@ typedef struct waiter {
 #define SET_EXITS 2u     /* the rule under top is complete here */
 #define SET_TOKENS 4u    /* some scan item has token edges */
 #define SET_REGISTERS 8u /* something here counts */
-#define SET_OPEN 16u     /* ... and is COUNT_OPEN */
+#define SET_OPEN 16u     /* ... and is COUNT_OPEN, or CHARS_OPEN: not how many */
 #define SET_ELEMENTS 1024u /* something here remembers the elements of a distinct rule */
 #define SET_INSIDE 32u   /* some scan item is within an element of a distinct rule (distinct.h) ... */
 #define SET_RIVALS 64u   /* ... and has rivals */

@@ -16,58 +16,19 @@ from pydantic_core import PydanticCustomError
 from server.errors import refuse
 from server.wire.base import Items
 from server.wire.messages import AssistantMessage, Message
-from server.wire.response_format import (
-    JsonObjectFormat,
-    JsonSchema,
-    JsonSchemaFormat,
-    Name,
-    ResponseFormat,
-    TextFormat,
-)
-from server.wire.sampling import (
-    NEUTRAL,
-    SamplingFields,
-    StreamOptions,
-    check_sampling,
-    without_neutral,
-)
+from server.wire.sampling import NEUTRAL, SamplingFields, check_sampling, without_neutral
 from server.wire.structured_outputs import read_texts
 from server.wire.tools import (
-    AllowedTools,
     AllowedToolsChoice,
     AnyTool,
     CustomToolChoice,
     CustomToolDefinition,
-    FunctionDefinition,
-    FunctionName,
     NamedToolChoice,
     ToolChoice,
-    ToolDefinition,
     chosen_name,
 )
 from server.wire.unknown_fields import validate
 from structural_tags.formats import reasoning_switches
-
-__all__ = [
-    "AllowedTools",
-    "AllowedToolsChoice",
-    "ChatRequest",
-    "CustomToolChoice",
-    "CustomToolDefinition",
-    "FunctionDefinition",
-    "FunctionName",
-    "JsonObjectFormat",
-    "JsonSchema",
-    "JsonSchemaFormat",
-    "Name",
-    "NamedToolChoice",
-    "ResponseFormat",
-    "StreamOptions",
-    "TextFormat",
-    "ToolChoice",
-    "ToolDefinition",
-    "parse_chat_request",
-]
 
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     **NEUTRAL,

@@ -54,8 +54,8 @@ from structural_tags.formats.json_objects import (
 from structural_tags.formats.kimi_k2 import KIMI_K2, KIMI_K2_THINKING
 from structural_tags.formats.kimi_k3 import KIMI_K3
 from structural_tags.formats.llama import LLAMA_3_JSON, LLAMA_4_JSON, LLAMA_PYTHONIC
-from structural_tags.formats.longcat import LONGCAT_FLASH
-from structural_tags.formats.minimax import MINIMAX_M2, MINIMAX_M3
+from structural_tags.formats.longcat import LONGCAT_FLASH, LONGCAT_THINKING
+from structural_tags.formats.minimax import DOTS, MINIMAX_M2, MINIMAX_M3
 from structural_tags.formats.mirothinker import MIROTHINKER
 from structural_tags.formats.mistral import MISTRAL_CALL_ID, MISTRAL_REASONING, MISTRAL_V7, MISTRAL_V11
 from structural_tags.formats.plain import PLAIN, PLAIN_THINKING
@@ -91,6 +91,7 @@ _ALL = (
         BIELIK,
         REKA_EDGE,
         LONGCAT_FLASH,
+        LONGCAT_THINKING,
         MIROTHINKER,
         QWEN3,
         QWQ,
@@ -100,7 +101,7 @@ _ALL = (
         STEP_3_5,
         MIMO_V2,
     ),
-    *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, MINIMAX_M3, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
+    *(SEED_OSS, GLM_4_5, GLM_4_7, MINIMAX_M2, MINIMAX_M3, DOTS, KIMI_K2, KIMI_K2_THINKING, KIMI_K3),
     *(DEEPSEEK_V3, DEEPSEEK_R1, DEEPSEEK_V3_1, DEEPSEEK_V3_2, DEEPSEEK_V4, DEEPSEEK_V4_1),
     *(
         LLAMA_3_JSON,

@@ -38,6 +38,10 @@ class Fields:
     """Characters of keys and what is written for them."""
     line: str = ""
     """Written by templates after each field."""
+    python: bool = False
+    """True, false and null may stand as Python prints them, which templates do."""
+    literals: bool = False
+    """And so may arrays and objects."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,6 @@ class Nested:
     """JSON types and their labels; no labels: no types."""
     after_label: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
-    anything: str = ""
-    """A grammar of all arguments, where the engine writes only what a schema names."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Braces:
 
     style: str
     quote: str
+    null: str = "null"
+    """What templates print for null; the model may write JSON's word as well."""
 
 
 @dataclass(frozen=True)
@@ -86,33 +90,24 @@ ArgumentStyle = Json | Fields | Nested | Braces | Keywords
 _BAR = "\uff5c"
 
 
-def _texts_without(mark: str) -> str:
-    """Rules of EBNF: `text0` is any text without the mark, `text<n>` what may follow its first n letters.
-
-    Each letter leads to the longest beginning of the mark that the text then ends with (Knuth, Morris and Pratt).
-    """
-    rules = []
-    for matched in range(len(mark)):
-        ends = {}
-        for letter in sorted(set(mark)):
-            text = mark[:matched] + letter
-            ends[letter] = next(n for n in range(len(text), -1, -1) if text.endswith(mark[:n]))
-        cases = [f'"{letter}" text{n}' for letter, n in ends.items() if 0 < n < len(mark)]
-        others = "".join(rf"\{letter}" if letter in "[]" else letter for letter in ends if ends[letter] > 0)
-        rules.append(f'text{matched} ::= "" | {" | ".join([*cases, f"[^{others}] text0"])}\n')
-    return "".join(rules)
-
-
 _QUOTES = (("&", "&amp;"), ('"', "&quot;"))
 
 JSON = Json()
-QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n")
-QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>")
-QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n")
+QWEN = Fields("qwen_xml", "<parameter=", ">", "</parameter>", line="\n", python=True, literals=True)
+QWEN_BARE = Fields("qwen_xml", "<parameter=", ">", "</parameter>", python=True, literals=True)
+QWEN_PADDED = Fields("qwen_padded_xml", "<parameter=", ">\n", "\n</parameter>", line="\n", python=True)
 MINIMAX = Fields("minimax_xml", '<parameter name="', '">', "</parameter>", line="\n")
 STEP = Fields("step_xml", '<steptml:parameter name="', '">', "</steptml:parameter>")
 GLM = Fields("glm_xml", "<arg_key>", "</arg_key>", "</arg_value>", middle2="<arg_value>")
 GLM_LINES = Fields("glm_xml", "<arg_key>", "</arg_key>\n", "</arg_value>", middle2="<arg_value>", line="\n")
+LONGCAT = Fields(
+    "longcat_xml",
+    "<longcat_arg_key>",
+    "</longcat_arg_key>\n",
+    "</longcat_arg_value>",
+    middle2="<longcat_arg_value>",
+    line="\n",
+)
 DSML = Fields(
     "deepseek_xml",
     f'<{_BAR}DSML{_BAR}parameter name="',
@@ -160,12 +155,6 @@ MINIMAX_M3 = Nested(
     _M3 + "</",
     _M3,
     close_end=">",
-    anything=f"""
-root ::= member* | "\\n"
-member ::= "{_M3}<" key ">" value "{_M3}</" key ">"
-value ::= text0 | member+
-key ::= [a-zA-Z_] [a-zA-Z0-9_.]{{0,63}}
-{_texts_without(_M3)}""",
 )
 COHERE = Nested(
     "cohere_xml",
@@ -178,11 +167,11 @@ COHERE = Nested(
     after_label='">',
     escapes=(("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")),
 )
-GEMMA = Braces("gemma", '<|"|>')
+GEMMA = Braces("gemma", '<|"|>', null="None")
 FUNCTION_GEMMA = Braces("function_gemma", "<escape>")
 PYTHONIC = Keywords()
 
 STYLES: tuple[ArgumentStyle, ...] = (
-    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, DSML, DSML_SPACED, GCML, KIMI_K3),
+    *(JSON, QWEN, QWEN_BARE, QWEN_PADDED, MINIMAX, STEP, GLM, GLM_LINES, LONGCAT, DSML, DSML_SPACED, GCML, KIMI_K3),
     *(MINIMAX_M3, COHERE, GEMMA, FUNCTION_GEMMA, PYTHONIC),
 )

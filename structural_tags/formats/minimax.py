@@ -1,5 +1,7 @@
 """MiniMax M2: a section of invocations with named parameters. The prompt always opens the reasoning.
 
+dots writes the same invocations in a section of its own.
+
 M3: every mark stands behind one that cannot be text, and objects and arrays are marks inside of marks.
 """
 
@@ -48,5 +50,19 @@ MINIMAX_M3 = ModelFormat(
         "vLLM, frontend/processing/reasoning/minimax_m3_reasoning_parser.py, commit 055e47c2: <mm:think>, written by "
         'the prompt where thinking_mode is "enabled", else by the model if it likes',
         "xgrammar 0.2.9, builtin_structural_tag.py: `minimax_m3`",
+    ),
+)
+
+DOTS = ModelFormat(
+    name="dots",
+    calls=Calls(
+        (CallSyntax('<invoke name="', BARE, '">\n', Arguments(MINIMAX), "</invoke>\n"),),
+        trigger="<dots_function_call>",
+        begin="<dots_function_call>\n",
+        end="</dots_function_call>",
+    ),
+    signs=(Signs(("<dots_function_call>",)),),
+    sources=(
+        "vLLM, tool_parsers/dots_tool_parser.py, commit 5bf22363: the canonical form of a call, line breaks included",
     ),
 )

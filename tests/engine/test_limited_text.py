@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from typing import Any
 
 import pytest
 
-from engine_native import Compiler, EngineError, Grammar, Matcher, UnsupportedSchemaError, Vocabulary, allocate_bitmask
+from engine_native import Compiler, Grammar, Matcher, Vocabulary, allocate_bitmask
+from tests.property.cases import fill
 
 _WORDS = (b"abc", b"c]", b"[a", b"\xe6\x97", b"\xa5b", b"ab", b"b]x")
 _WORD = {word: 257 + index for index, word in enumerate(_WORDS)}
@@ -90,6 +92,24 @@ def test_max_tokens_counts_tokens_that_have_a_byte_in_the_text(parts: tuple[str 
     assert _accepts(_grammar(max_tokens=2), _tokens(*parts)) == accepted
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_no_token_leaves_a_character_open_that_the_limit_cannot_close(most: int) -> None:
+    """Where every token is one byte the text can always go on, whatever is taken first."""
+    tokens = [bytes((byte,)) for byte in range(256)] + [b"</s>"]
+    engine = Compiler(Vocabulary(tokens, special_token_ids=[256], stop_token_ids=[256]))
+    tag = {"type": "tag", "begin": "[", "content": {"type": "any_text", "max_tokens": most}, "end": "]"}
+    grammar = engine.compile_structural_tag({"format": tag})
+    for first in (0x61, 0xC3, 0xE6, 0xF0):
+        matcher = Matcher(grammar)
+        assert matcher.accept_token(ord("["))
+        length = {0x61: 1, 0xC3: 2, 0xE6: 3, 0xF0: 4}[first]
+        assert matcher.accept_token(first) == (length <= most)
+        while not matcher.can_terminate():
+            allowed = fill(matcher, 257)[0]
+            assert allowed, (first, most)
+            assert matcher.accept_token(max(allowed))
+
+
 def test_both_limits_hold_together() -> None:
     grammar = _grammar(max_tokens=2, max_chars=4)
 
@@ -149,13 +169,98 @@ def test_limited_text_is_captured() -> None:
     assert captures["in"] + captures["after"] == b"abcd"
 
 
-def test_token_budget_beside_limited_text_is_refused() -> None:
-    matcher = Matcher(_grammar(max_chars=4))
+@pytest.mark.parametrize("limits", [{"max_chars": 4}, {"max_tokens": 3}, {"max_chars": 4, "max_tokens": 3}, {}])
+@pytest.mark.parametrize("budget", [2, 3, 4, 5, 6, 9])
+def test_limited_text_ends_within_a_token_budget_as_well(limits: dict[str, int], budget: int) -> None:
+    matcher, free = Matcher(_grammar(**limits)), Matcher(_grammar(**limits))
+    assert matcher.least_tokens() == 2
+    matcher.set_token_budget(budget)
+    used = 0
+    while not matcher.can_terminate():
+        allowed = fill(matcher, matcher.vocab_size)[0]
+        assert allowed <= fill(free, free.vocab_size)[0]
+        assert used < budget
+        token = max(allowed - {ord("]")}, key=lambda each: (0xE0 <= each <= 0xF4, each), default=ord("]"))
+        assert matcher.accept_token(token)
+        assert free.accept_token(token)
+        used += 1
+    assert used == (budget if not limits else min(used, budget))
+    assert used > 2 or budget == 2
 
-    with pytest.raises(EngineError, match="text of limited length") as caught:
-        matcher.set_token_budget(9)
 
-    assert isinstance(caught.value, UnsupportedSchemaError)
+RAW_STYLES = {
+    "qwen_xml": ("<parameter=a>", "</parameter>"),
+    "qwen_padded_xml": ("<parameter=a>\n", "\n</parameter>"),
+    "glm_xml": ("<arg_key>a</arg_key><arg_value>", "</arg_value>"),
+    "kimi_k3_xml": ('<|open|>argument key="a" type="string"<|sep|>', "<|close|>argument<|sep|>"),
+    "minimax_m3_xml": ("]<]minimax[>[<a>", "]<]minimax[>[</a>"),
+    "gemma": ('{a:<|"|>', '<|"|>}'),
+}
+
+
+def _raw_string(style: str, **lengths: int) -> Grammar:
+    schema = {"type": "object", "properties": {"a": {"type": "string", **lengths}}, "required": ["a"]}
+    node = {"type": "json_schema", "style": style, "json_schema": schema | {"additionalProperties": False}}
+    return _compiler().compile_structural_tag({"format": node})
+
+
+LENGTHS = pytest.mark.parametrize(
+    "lengths", [(0, 0), (0, 2), (1, 1), (2, 2), (3, 3), (2, 4), (5, 9), (30, 30), (3, None), (90, None), (90, 95)]
+)
+
+
+@pytest.mark.parametrize("style", RAW_STYLES)
+@LENGTHS
+def test_no_beginning_of_a_mark_is_a_dead_end_for_a_string_of_bounded_length(
+    style: str, lengths: tuple[int, int | None]
+) -> None:
+    """A mark begun too early for the least length must not be gone on with where the most leaves no other way."""
+    least, most = lengths
+    grammar = _raw_string(style, minLength=least, **({} if most is None else {"maxLength": most}))
+    before, close = RAW_STYLES[style]
+    for seed in range(8):
+        dice = random.Random(f"{style} {lengths} {seed}")
+        matcher = Matcher(grammar)
+        assert matcher.accept_bytes(before.encode())
+        text = ""
+        while not matcher.can_terminate() and len(text) < 150:
+            allowed = {token for token in fill(matcher, matcher.vocab_size)[0] if 0x20 <= token < 0x7F or token == 0x0A}
+            assert allowed, (text, seed)
+            assert all(matcher.validate_tokens([token]) == 1 for token in allowed), (text, seed)
+            wanted = [ord(sign) for sign in close if ord(sign) in allowed]
+            shared = [close[n] for n in range(len(close)) if text.endswith(close[:n]) and ord(close[n]) in allowed]
+            token = ord(shared[-1]) if shared and dice.random() < 0.8 else dice.choice(wanted or sorted(allowed))
+            assert matcher.accept_token(token)
+            text += chr(token)
+        value = text.partition(close.removesuffix("}"))[0]
+        if matcher.can_terminate():
+            assert least <= len(value) <= (most if most is not None else 300), (text, seed)
+
+
+@pytest.mark.parametrize("style", RAW_STYLES)
+@LENGTHS
+def test_string_of_bounded_length_is_whole_within_any_token_budget_that_is_enough(
+    style: str, lengths: tuple[int, int | None]
+) -> None:
+    least, most = lengths
+    grammar = _raw_string(style, minLength=least, **({} if most is None else {"maxLength": most}))
+    before, close = RAW_STYLES[style]
+    needed = Matcher(grammar).least_tokens()
+    assert needed is not None
+    assert len(before + close) + least - 9 <= needed <= len(before + close) + least + 12
+    for budget in (needed, needed + 1, needed + 3, needed + 40):
+        for seed in range(3):
+            dice = random.Random(f"{style} {lengths} {budget} {seed}")
+            matcher = Matcher(grammar)
+            matcher.set_token_budget(budget)
+            used = 0
+            while not matcher.can_terminate():
+                allowed = fill(matcher, matcher.vocab_size)[0]
+                assert allowed, (used, budget, seed)
+                assert used < budget
+                likely = [token for token in allowed if chr(token) in close] if dice.random() < 0.7 else []
+                assert matcher.accept_token(dice.choice(sorted(likely) or sorted(allowed)))
+                used += 1
 
 
 @pytest.mark.parametrize(

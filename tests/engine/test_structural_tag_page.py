@@ -23,6 +23,7 @@ _FORMATS = {
 _STYLES = {
     *("qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "kimi_k3_xml", "cohere_xml"),
     *("minimax_m3_xml", "gemma", "qwen_padded_xml", "step_xml", "gigachat_xml", "function_gemma", "pythonic"),
+    "longcat_xml",
 }
 
 

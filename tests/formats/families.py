@@ -49,8 +49,6 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search", {"query": '"5" <b>', "options": {"deep": True}, "tags": ["x", "y"], "limit": 2.5}),
     ("get_weather", {"city": "5"}),
 )
-FLAT_CALLS = (CALLS[0], ("search", {"query": "a b"}), CALLS[2])
-"""Without values that a template writes as Python prints them."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,6 @@ class Family:
     most_calls: int = 3
     text_arguments: bool = False
     """Arguments are given to the template as JSON text."""
-    flat: bool = False
-    python_words: bool = False
-    """`True`, `False` and `None` are written as Python prints them, which no grammar of ours allows."""
     lists_tools: bool = True
     variables: dict[str, Any] = field(default_factory=dict)
     switch: str = ""
@@ -96,15 +91,13 @@ FAMILIES: dict[str, Family] = {
     _IK + "Reka-Edge": Family("reka_edge", "<sep>assistant:", ("\n\n<sep>",), switch="enable_thinking"),
     _IK + "Qwen-Qwen3-0.6B": Family("qwen3", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n\n"),
     _IK + "Qwen-QwQ-32B": Family("qwq", _IM, _IM_END, drops_reasoning=True),
-    _IK + "Qwen3-Coder": Family("qwen3_coder", _IM, _IM_END, python_words=True),
-    _IK + "Qwen3.5-4B": Family("qwen3_5", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n\n", python_words=True),
+    _IK + "Qwen3-Coder": Family("qwen3_coder", _IM, _IM_END),
+    _IK + "Qwen3.5-4B": Family("qwen3_5", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n\n"),
     _IK + "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": Family(
-        "nemotron_3", _IM, ("\n<|im_end|>",), without_reasoning="<think></think>", python_words=True
+        "nemotron_3", _IM, ("\n<|im_end|>",), without_reasoning="<think></think>"
     ),
-    _IK + "StepFun3.5-Flash": Family(
-        "step_3_5", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n", python_words=True
-    ),
-    _IK + "ByteDance-Seed-OSS": Family("seed_oss", "<seed:bos>assistant\n", ("<seed:eos>",), flat=True),
+    _IK + "StepFun3.5-Flash": Family("step_3_5", _IM, _IM_END, without_reasoning="<think>\n\n</think>\n"),
+    _IK + "ByteDance-Seed-OSS": Family("seed_oss", "<seed:bos>assistant\n", ("<seed:eos>",)),
     _IK + "GLM-4.6": Family("glm_4_5", "<|assistant|>", without_reasoning="\n<think></think>"),
     _IK + "GLM-4.7-Flash": Family("glm_4_7", "<|assistant|>", without_reasoning="</think>"),
     _IK + "GLM-5.2": Family("glm_4_7", "<|assistant|>", without_reasoning="<think></think>"),
@@ -144,12 +137,8 @@ FAMILIES: dict[str, Family] = {
         most_calls=1,
         reasoning_key="thinking",
     ),
-    _IK + "google-gemma-4-31B-it": Family(
-        "gemma_4", "<|turn>model\n", ("<turn|>", "<|tool_response>"), python_words=True
-    ),
-    _IK + "google-gemma-4-31B-it-interleaved": Family(
-        "gemma_4", "<|turn>model\n", ("<turn|>", "<|tool_response>"), python_words=True
-    ),
+    _IK + "google-gemma-4-31B-it": Family("gemma_4", "<|turn>model\n", ("<turn|>", "<|tool_response>")),
+    _IK + "google-gemma-4-31B-it-interleaved": Family("gemma_4", "<|turn>model\n", ("<turn|>", "<|tool_response>")),
     _IK + "Cohere2MoE": Family("command_a", _COHERE, _COHERE_END, drops_content=True),
     _IK + "CohereForAI-c4ai-command-r7b-12-2024-tool_use": Family(
         *("command_r7b", _COHERE, _COHERE_END),

@@ -68,10 +68,46 @@ def _field(value: str, key: str = "a") -> str:
     ],
 )
 def test_words_of_python_are_read_where_no_string_can_stand(schema: Any, text: str, expected: Any) -> None:
-    assert _read(QWEN, _field(text), {"properties": {"a": schema}}, strict=False) == {"a": expected}
+    style = next(style for style in STYLES if style.style == "minimax_xml")
+    text = f'<parameter name="a">{text}</parameter>'
+
+    assert _read(style, text, {"properties": {"a": schema}}, strict=False) == {"a": expected}
 
 
 QWEN = next(style for style in STYLES if style.style == "qwen_xml")
+PADDED = next(style for style in STYLES if style.style == "qwen_padded_xml")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "boolean"}, "True", True),
+        ({"type": ["boolean", "null"]}, " None", None),
+        ({"enum": ["a", False]}, "False", False),
+        ({"type": ["string", "null"]}, "None", None),
+        ({"type": ["string", "null"]}, "none", "none"),
+        ({"type": "string"}, "True", "True"),
+        ({"enum": ["True", True]}, "True", True),
+        ({"anyOf": [{"const": "True"}, {"type": "integer"}]}, "True", "True"),
+        ({"type": "array"}, "[true]", [True]),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize("strict", [True, False])
+def test_words_of_python_count_as_words_of_json_where_templates_print_them(
+    schema: Any, text: str, expected: Any, pieces: int, strict: bool
+) -> None:
+    root = {"properties": {"a": schema}}
+
+    assert _read(PADDED, f"<parameter=a>\n{text}\n</parameter>", root, strict=strict, pieces=pieces) == {"a": expected}
+
+
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_null_of_gemma_is_read_in_either_spelling_and_strings_stay(pieces: int) -> None:
+    style = next(style for style in STYLES if style.style == "gemma")
+    text = '{a:None,b:[None,null,<|"|>None<|"|>],None:{c: None }}'
+
+    assert _read(style, text, True, pieces=pieces) == {"a": None, "b": [None, None, "None"], "None": {"c": None}}
 
 
 @pytest.mark.parametrize(
@@ -207,12 +243,41 @@ def test_text_of_a_string_is_handed_on_at_once(style: ArgumentStyle) -> None:
 
 
 def test_json_written_under_a_schema_is_handed_on_at_once() -> None:
-    reader = reader_of(QWEN, ")", SCHEMA, strict=True)
-    written = [reader.read(character)[0] for character in _field(" [1, 2] ", "l")]
+    reader = reader_of(PADDED, ")", SCHEMA, strict=True)
+    written = [reader.read(character)[0] for character in "<parameter=l>\n [1, 2] \n</parameter>"]
 
     assert "".join(written) == '{"l": [1, 2]'
-    assert written[len("<parameter=l>")] == ""
-    assert written[len("<parameter=l> [1, ")] == " 2"
+    assert written[len("<parameter=l>\n")] == ""
+    assert written[len("<parameter=l>\n [1, ")] == " 2"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "array"}, "['a', \"it's\", None, {'k': True}]", ["a", "it's", None, {"k": True}]),
+        ({"type": "object"}, "{'</parameter>': '\\x07\\u200d\\U0001f98a\\n'}", {"</parameter>": "\x07\u200d🦊\n"}),
+        ({"type": "array"}, '["a", "it\'s </parameter>", null]', ["a", "it's </parameter>", None]),
+        ({"type": "array"}, "[]", []),
+        ({"type": ["string", "array"]}, "['a']", ["a"]),
+        ({"type": ["string", "array"]}, "['a", "['a"),
+        ({"type": "string"}, "['a']", "['a']"),
+        ({"type": "array"}, "['a'] x", "['a'] x"),
+        ({"type": "array"}, "[f()]", "[f()]"),
+        ({"type": "array"}, "[], y=[]", "[], y=[]"),
+        ({"type": "array"}, "[], x=[]", "[], x=[]"),
+        ({"type": "array"}, "[], []", "[], []"),
+        ({"type": "array"}, "[]) []", "[]) []"),
+        ({"type": "object"}, "{'a': 1}}", "{'a': 1}}"),
+        ({"type": "array"}, "[" * 20_000 + "'" + "]" * 20_000, "[" * 20_000 + "'" + "]" * 20_000),
+        ({"type": "array"}, "['", "['"),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_arrays_and_objects_as_python_prints_them_are_read(schema: Any, text: str, expected: Any, pieces: int) -> None:
+    root = {"properties": {"a": schema}}
+    strict = isinstance(expected, list | dict)
+
+    assert _read(QWEN, _field(text), root, strict=strict, pieces=pieces) == {"a": expected}
 
 
 @pytest.mark.parametrize(
@@ -256,7 +321,7 @@ def test_pythons_literals_are_read(text: str, expected: Any, pieces: int) -> Non
 
 
 _FAMILIES = ("qwen3_coder", "mimo_v2", "glm_4_7", "minimax_m2", "deepseek_v4", "kimi_k3", "gemma_4", "lfm2", "step_3")
-_FAMILIES += ("gigachat_3_5", "command_xml")
+_FAMILIES += ("gigachat_3_5", "command_xml", "minimax_m3", "seed_oss")
 
 
 @pytest.mark.parametrize("name", _FAMILIES)
@@ -431,7 +496,6 @@ def test_call_in_nested_marks_that_is_no_call_stays_as_far_as_it_came(
 
 
 def test_arguments_of_a_tool_that_is_not_strict_are_any_nested_marks() -> None:
-    """The engine writes only what a schema names, so that these have a grammar of their own."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"<the end>", b"]<]minimax[>["]
     tool = Tool("f", {"properties": {"a": INTEGER}}, strict=False)
     tag = build_tag(get_format("minimax_m3"), tools=(tool,), tool_choice="required", reasoning=False)
@@ -450,6 +514,40 @@ def test_arguments_of_a_tool_that_is_not_strict_are_any_nested_marks() -> None:
             ids = tokenised(text.encode(), known)
             matcher = Matcher(grammar)
             assert (matcher.accept_tokens(ids) == len(ids) and matcher.can_terminate()) == allowed, text
+
+
+@pytest.mark.parametrize(
+    ("values", "valid"),
+    [
+        ({"a": 1, "é ü": "x", "b-2": [1, "y", {"k": "v"}], "o": {"p": {"q": True}}}, True),
+        ({"item": "x"}, True),
+        ({"a": "x"}, False),
+        ({"n": {"limit": 5}}, True),
+        ({"n": {"limit": "five"}}, False),
+        ({"n": {"x": "y"}}, True),
+    ],
+)
+def test_strict_tool_with_an_open_schema_can_be_called_in_nested_marks(values: dict[str, Any], valid: bool) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": INTEGER, "n": {"type": "object", "properties": {"limit": INTEGER}}},
+    }
+    tool, fmt = Tool("f", schema), get_format("minimax_m3")
+    tag = build_tag(fmt, tools=(tool,), tool_choice="required", reasoning=False)
+    assert tag is not None
+    compiler = Compiler(
+        Vocabulary(
+            [bytes([byte]) for byte in range(256)] + [b"<the end>"], special_token_ids=[256], stop_token_ids=[256]
+        )
+    )
+    text = render(ParsedOutput(calls=(Call("f", json.dumps(values, ensure_ascii=False)),)), fmt)
+
+    matcher = Matcher(compiler.compile_structural_tag(tag))
+    accepted = matcher.accept_bytes(text.encode()) and matcher.can_terminate()
+    answer = fold(events_of(OutputParser(fmt, tools=(tool,), reasoning=False), list(text)))
+
+    assert accepted == valid
+    assert json.loads(answer.calls[0].arguments) == values
 
 
 def test_styles_are_those_of_the_formats() -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from engine_native import Compiler, Matcher
 from structural_tags.choice import Tool, build_tag
-from structural_tags.formats import FORMATS, Arguments, ModelFormat, Signs
+from structural_tags.formats import FORMATS, Arguments, Calls, CallSyntax, ModelFormat, Reasoning, Signs
+from structural_tags.formats.arguments import MINIMAX
+from structural_tags.formats.base import BARE
 from structural_tags.output import Call, OutputParser, ParsedOutput, fold, render
 from tests.formats.families import FAMILIES, NOW, WEATHER, events_of
 from tests.formats.sampling import Sampler, phrases, vocabulary
@@ -65,6 +67,32 @@ def test_grammar_of_the_description_accepts_the_text_and_draws_only_what_is_read
         assert matcher.accept_bytes(_text().encode())
         assert matcher.can_terminate()
         assert not Matcher(grammar).accept_bytes(_text().replace("now", "then").encode())
+
+
+def test_call_in_marks_of_the_page_is_rendered_accepted_and_read() -> None:
+    """A family of the newcomer's own with the page's call in an XML style, reasoning opened by the prompt."""
+    ((written, described),) = re.findall(
+        r"Where the template writes `([^`]+)`.*?`(CallSyntax\(.*?\))`\. The", PAGE, re.DOTALL
+    )
+    syntax = eval(described, {"CallSyntax": CallSyntax, "BARE": BARE, "Arguments": Arguments, "MINIMAX": MINIMAX})
+    heron = ModelFormat(
+        name="heron",
+        calls=Calls((syntax,), trigger="<do ", lead="\n"),
+        reasoning=Reasoning("<muse>", "</muse>", in_prompt=True, after="\n"),
+        sources=("the page",),
+    )
+    answer = ParsedOutput("Hm.", "Text.", (Call("get_weather", '{"city": "Paris"}'),))
+    text = f"Hm.</muse>\nText.\n{written}"
+    made, _ = vocabulary(heron, special=False)
+    tag = build_tag(heron, tools=TOOLS, tool_choice="auto", reasoning=True)
+    assert tag is not None
+    matcher = Matcher(Compiler(made).compile_structural_tag(tag))
+
+    assert render(answer, heron).replace(syntax.arguments.line + "</do>", "</do>") == text
+    for pieces in ([text], list(text)):
+        assert fold(events_of(OutputParser(heron, tools=TOOLS, reasoning=True), pieces)) == answer
+    assert matcher.accept_bytes(text.encode())
+    assert matcher.can_terminate()
 
 
 def test_signs_of_the_page_tell_the_family_and_no_other() -> None:

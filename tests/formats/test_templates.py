@@ -17,7 +17,6 @@ from structural_tags.output import OutputParser, ParsedOutput, render
 from tests.formats.families import (
     CALLS,
     FAMILIES,
-    FLAT_CALLS,
     TOOLS,
     Family,
     events_of,
@@ -79,7 +78,7 @@ def test_what_the_template_writes_is_accepted_and_read_as_the_answer(
 ) -> None:
     family = FAMILIES[name]
     fmt = get_format(family.format)
-    calls = (FLAT_CALLS if family.flat else CALLS)[:count]
+    calls = CALLS[:count]
     answer = ParsedOutput(reasoning, content, made_calls(calls))
     turn = _turn(shared, name, answer)
     if not reasoning:
@@ -106,12 +105,12 @@ def _shapes(family: Family) -> dict[str, tuple[str, dict[str, Any]]]:
         "json": ("search", {"query": '{"name": "now", "arguments": {}}'}),
         "marks": ("search", {"query": own if isinstance(calls.syntaxes[0].arguments, Json) else "<tool>{}</tool>"}),
         "empty": ("search", {"query": ""}),
+        "deep": ("search", {"query": "q", "options": {"deep": False, "note": 'x "y"\nz'}, "tags": ["", "y"]}),
+        "apostrophes": ("search", {"query": "it's", "tags": ["it's", '"', "it's \"", "\u200d\x07", "</parameter>"]}),
+        "words": ("search", {"query": "null", "options": {"deep": True}, "tags": [None], "limit": None}),
+        "nothing": ("search", {"query": "None", "limit": None}),
+        "switch": ("get_weather", {"city": "True", "metric": True}),
     }
-    if not family.flat:
-        shapes["deep"] = ("search", {"query": "q", "options": {"deep": False, "note": 'x "y"\nz'}, "tags": ["", "y"]})
-    if not family.flat and not family.python_words:
-        shapes["words"] = ("search", {"query": "null", "options": {"deep": True}, "tags": [None], "limit": None})
-        shapes["switch"] = ("get_weather", {"city": "True", "metric": True})
     return shapes
 
 
@@ -145,7 +144,7 @@ def test_render_writes_what_the_template_writes(shared: Path, name: str) -> None
     family = FAMILIES[name]
     content = "" if family.drops_content else "Some text"
     reasoned = FORMATS[family.format].reasoning is not None and not family.drops_reasoning
-    calls = made_calls((FLAT_CALLS if family.flat else CALLS)[: family.most_calls])
+    calls = made_calls(CALLS[: family.most_calls])
     answer = ParsedOutput("Hm." if reasoned else "", content, calls)
 
     turn = _turn(shared, name, answer)

@@ -29,6 +29,16 @@ TURNS = {
         'Text.\n<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n'
         '</longcat_tool_call>\n<longcat_tool_call>\n{"name": "now", "arguments": {}}\n</longcat_tool_call>'
     ),
+    "longcat_thinking": (
+        "Hm.\n</longcat_think>\nText.\n<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
+        "<longcat_arg_value>Paris</longcat_arg_value>\n<longcat_arg_key>days</longcat_arg_key>\n"
+        "<longcat_arg_value>3</longcat_arg_value>\n</longcat_tool_call>\n"
+        "<longcat_tool_call>now\n</longcat_tool_call>"
+    ),
+    "dots": (
+        'Text.<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
+        '<parameter name="days">3</parameter>\n</invoke>\n<invoke name="now">\n</invoke>\n</dots_function_call>'
+    ),
     "mirothinker": (
         "<think>\nHm.\n</think>\n\nText.\n<use_mcp_tool>\n<server_name>generic-extras</server_name>\n"
         '<tool_name>get_weather</tool_name>\n<arguments>\n{"city": "Paris", "days": 3}\n</arguments>\n'

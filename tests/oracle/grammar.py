@@ -102,7 +102,8 @@ class Dispatch:
     Where the longest trigger that has completed begins another one, that may also
     be gone on with, to its end. Free text may be empty and may end after any whole code point.
     No triggers: plain text with exclusions; then it may also be limited to
-    ``most_chars`` code points and to the bytes of ``most_tokens`` tokens.
+    ``most_chars`` code points and to the bytes of ``most_tokens`` tokens: a token may leave a code point open only if
+    as many tokens are left as bytes are due.
     """
 
     triggers: tuple[tuple[bytes, Expression], ...] = ()

@@ -270,7 +270,7 @@ class _Lowering:
             (place, chars, tokens, counted) = state
             if text.may_end(place):
                 self._add_exactly(left, ())
-            if counted:
+            if counted and len(place[1]) <= (dispatch.most_tokens or 0) - tokens:
                 self._add_exactly(left, (frozenset((BOUNDARY,)), number((place, chars, tokens, False))))
             plain: dict[int, set[int]] = defaultdict(set)
             for terminal in text.alphabet():

@@ -6,9 +6,11 @@ a string. ``readings`` lists them all, so a text is right if one of them is.
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TypeAlias
@@ -22,6 +24,7 @@ FLAT = {
     "step_xml": ('<steptml:parameter name="', '">', "</steptml:parameter>"),
     "minimax_xml": ('<parameter name="', '">', "</parameter>"),
     "glm_xml": ("<arg_key>", "</arg_key><arg_value>", "</arg_value>"),
+    "longcat_xml": ("<longcat_arg_key>", "</longcat_arg_key><longcat_arg_value>", "</longcat_arg_value>"),
 }
 """Before a key, between it and its value, after that; no label tells strings from other values."""
 DEEPSEEK = {
@@ -32,6 +35,11 @@ DEEPSEEK = {
 M3 = "]<]minimax[>["
 GEMMA = {"gemma": '<|"|>', "function_gemma": "<escape>"}
 """The marks around strings."""
+PYTHON = {"True": True, "False": False, "None": None}
+PYTHON_FLAT = ("qwen_xml", "qwen_padded_xml")
+"""Where Python's words may stand for a whole value."""
+LITERALS = ("qwen_xml",)
+"""Where arrays and objects may stand as Python prints them."""
 STYLES = (*FLAT, *DEEPSEEK, "kimi_k3_xml", "cohere_xml", "minimax_m3_xml", "pythonic", *GEMMA)
 
 MOST_READINGS = 200
@@ -79,14 +87,30 @@ def _flat(style: str, value: dict[str, Json], rng: random.Random) -> Written:
     begin, middle, end = FLAT[style]
     # White space is part of what a text may mean: the same in every order of the keys.
     same = {key: random.Random(f"{key} {json.dumps(each, sort_keys=True)}") for key, each in value.items()}
-    texts = {key: each if isinstance(each, str) else _spaced(each, same[key]) for key, each in value.items()}
+    python, literals = style in PYTHON_FLAT, style in LITERALS
+    texts = {
+        key: each if isinstance(each, str) else _flat_value(each, python, literals, same[key])
+        for key, each in value.items()
+    }
     text = "".join(f"{_space(rng)}{begin}{key}{middle}{raw}{end}" for key, raw in texts.items())
-    readings = product(*(_meanings(raw) for raw in texts.values()))
+    readings = product(*(_meanings(raw, python) for raw in texts.values()))
     return Written(text, tuple(dict(zip(texts, each, strict=True)) for each in islice(readings, MOST_READINGS)))
 
 
-def _meanings(raw: str) -> list[Json]:
-    """The text itself; and what it is as JSON, but a JSON string."""
+def _flat_value(value: Json, python: bool, literals: bool, rng: random.Random) -> str:
+    printed = python if value is None or isinstance(value, bool) else literals and isinstance(value, list | dict)
+    if printed and rng.random() < 0.5:
+        return _space(rng) + str(value) + _space(rng)
+    return _spaced(value, rng)
+
+
+def _meanings(raw: str, python: bool = False) -> list[Json]:
+    """The text itself; and what it is as JSON, but a JSON string, or as a word of Python."""
+    if python and raw.strip() in PYTHON:
+        return [raw, PYTHON[raw.strip()]]
+    if python and raw.strip()[:1] in ("[", "{"):
+        with suppress(ValueError, SyntaxError):
+            return [raw, ast.literal_eval(raw.strip())]
     try:
         parsed = json.loads(raw)
     except json.JSONDecodeError:
@@ -178,6 +202,8 @@ def _gemma(quote: str, value: Json, rng: random.Random) -> str:
     if isinstance(value, dict):
         members = (f"{_space(rng)}{key}:{_gemma(quote, each, rng)}" for key, each in value.items())
         return "{" + ",".join(members) + "}"
+    if value is None and quote == GEMMA["gemma"]:
+        return rng.choice(("null", "None"))
     return json.dumps(value)
 
 

@@ -38,9 +38,9 @@ def _tag(schema: dict[str, Json], style: str) -> dict[str, Json]:
 
 
 def _draw(style: str, seed: int) -> dict[str, Json]:
-    """All keywords; or, and where a style can write little, closed objects of plain values."""
+    """All keywords; or closed objects of plain values."""
     rng = random.Random(f"style {seed}")
-    if style == "minimax_m3_xml" or rng.random() < 0.4:
+    if rng.random() < 0.4:
         return _closed(rng, 2)
     return draw_schema(seed) | {"type": "object"}
 

@@ -14,7 +14,6 @@ from functools import cache
 import pytest
 
 from engine_native import Compiler, Grammar, Matcher
-from tests.oracle.generate_tags import Shapes
 from tests.oracle.shortest import least_tokens
 from tests.property.cases import Case, Kind, draw, fill, random_walk, with_single_bytes
 
@@ -35,7 +34,7 @@ def _cases(kind: Kind) -> tuple[Case, ...]:
     cases: list[Case] = []
     seed = FIRST_SEED
     while len(cases) < CASES:
-        case = with_single_bytes(draw(kind, seed, Shapes(limits=False)))
+        case = with_single_bytes(draw(kind, seed))
         begin = case.oracle().begin()
         if begin is not None and begin.size <= MOST_ITEMS:
             cases.append(case)

@@ -8,6 +8,7 @@ import random
 import re
 from typing import Any
 
+import jsonschema
 import pytest
 
 from server.custom_input import InputReader
@@ -16,7 +17,7 @@ from structural_tags.choice import takes_text
 from structural_tags.formats import FORMATS, ModelFormat
 from structural_tags.formats.arguments import Fields, Json
 from structural_tags.formats.base import Arguments
-from tests.server.bodies import MESSAGES, TOOLS, body
+from tests.server.bodies import MESSAGES, SCHEMAS, TOOLS, body
 from tests.server.running import PHRASES, running
 
 pytestmark = pytest.mark.anyio
@@ -207,14 +208,31 @@ async def test_input_follows_the_lark_grammar_where_arguments_are_marked_fields(
     script = Script(phrases=(*PHRASES, "\n", " ", "</", close[:-1], close))
     async with running(script, tool_format=tool_format) as server:
         seen = set()
-        for seed in range(25):
+        for seed in range(12):
             request = body(tools=[custom("add", "lark", LINES)], tool_choice=chosen("add"), seed=seed, max_tokens=4000)
             choice = (await server.chat(**request, reasoning_effort="none")).json()["choices"][0]
             assert choice["finish_reason"] == "tool_calls"
             (call,) = choice["message"]["tool_calls"]
             assert re.fullmatch(r'( *[a-z<\/>"]{0,9}\n)*', call["custom"]["input"]), call
             seen.add(call["custom"]["input"])
-    assert len(seen) > 5
+    assert len(seen) > 3
+
+
+async def test_marked_fields_stand_beside_functions_and_are_whole_within_a_budget() -> None:
+    script = Script(phrases=(*PHRASES, "</parameter>"))
+    async with running(script, tool_format="qwen3_coder") as server:
+        kinds = set()
+        for seed in range(16):
+            request = body(tools=[TOOLS[1], custom("add", "lark", LINES)], tool_choice="required", seed=seed)
+            answer = (await server.chat(**request, max_tokens=300, complete_within_budget=True)).json()
+            for call in answer["choices"][0]["message"]["tool_calls"]:
+                kinds.add(call["type"])
+                if call["type"] == "custom":
+                    assert re.fullmatch(r'( *[a-z<\/>"]{0,9}\n)*', call["custom"]["input"])
+                else:
+                    function = call["function"]
+                    jsonschema.validate(json.loads(function["arguments"]), SCHEMAS[function["name"]])
+    assert kinds == {"custom", "function"}
 
 
 async def test_text_of_a_marked_field_is_told_as_it_was_written() -> None:

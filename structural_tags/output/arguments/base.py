@@ -58,15 +58,23 @@ def mark_ahead(text: str, marks: Sequence[str], blanks: str) -> tuple[str, int] 
     raise AssertionError("an empty rest begins every mark")
 
 
-_QUOTES = re.compile(r'["\\]')
+PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+"""As the templates of Qwen3-Coder and others print them in past calls, and what they are in JSON."""
+
+_QUOTES = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]"), "": re.compile(r"[\"']")}
 
 
-class JsonStrings:
-    """Whether the JSON text so far ends inside a string."""
+class Strings:
+    """Whether the text so far ends inside a string of JSON; `python`: strings may stand between apostrophes as well."""
 
-    def __init__(self) -> None:
-        self.inside = False
+    def __init__(self, *, python: bool = False) -> None:
+        self._outside = _QUOTES["" if python else '"']
+        self._mark = ""
         self._escaped = False
+
+    @property
+    def inside(self) -> bool:
+        return self._mark != ""
 
     def scan(self, text: str) -> None:
         at = 0
@@ -75,11 +83,11 @@ class JsonStrings:
                 self._escaped = False
                 at += 1
                 continue
-            found = _QUOTES.search(text, at)
+            found = (_QUOTES[self._mark] if self._mark else self._outside).search(text, at)
             if found is None:
                 return
             at = found.end()
-            if found.group() == '"':
-                self.inside = not self.inside
-            else:
+            if found.group() == "\\":
                 self._escaped = self.inside
+            else:
+                self._mark = "" if self._mark else found.group()

@@ -1,10 +1,13 @@
-"""Arguments as Gemma writes them: `{city:<|"|>Paris<|"|>,days:3}` -> `{"city":"Paris","days":3}`."""
+"""Arguments as Gemma writes them: `{city:<|"|>Paris<|"|>,days:3}` -> `{"city":"Paris","days":3}`.
+
+Values that are no strings are handed on when they are whole: Python's words, which templates print, become JSON's.
+"""
 
 from __future__ import annotations
 
 import re
 
-from structural_tags.output.arguments.base import escaped, start_of_marker
+from structural_tags.output.arguments.base import PYTHON_WORDS, escaped, start_of_marker
 
 _SIGN = re.compile(r"[{}\[\]:,]")
 
@@ -18,6 +21,8 @@ class BracesReader:
         self._in_string = False
         self._key: list[str] | None = None
         """The pieces of the key at hand; None where a value stands."""
+        self._plain: list[str] = []
+        """The pieces of a value that is no string."""
         self._held = ""
 
     def read(self, text: str) -> tuple[str, str | None]:
@@ -36,6 +41,7 @@ class BracesReader:
     def finish(self) -> str:
         out = [escaped(self._held)] if self._in_string else []
         self._held = ""
+        self._close_value(out)
         self._close_key(out)
         return "".join(out)
 
@@ -55,25 +61,28 @@ class BracesReader:
         sign = _SIGN.search(text)
         quote = text.find(self._quote)
         if quote >= 0 and (sign is None or quote < sign.start()):
-            self._value(text[:quote], out)
+            self._value(text[:quote])
+            self._close_value(out)
             self._close_key(out)
             out.append('"')
             self._in_string = True
             return text[quote + len(self._quote) :]
         if sign is None:
             certain = start_of_marker(text, (self._quote,))
-            self._value(text[:certain], out)
+            self._value(text[:certain])
             self._held = text[certain:]
             return ""
-        self._value(text[: sign.start()], out)
+        self._value(text[: sign.start()])
         self._sign(sign.group(), out)
         return text[sign.end() :]
 
-    def _value(self, text: str, out: list[str]) -> None:
-        if self._key is None:
-            out.append(text)
-        else:
-            self._key.append(text)
+    def _value(self, text: str) -> None:
+        (self._plain if self._key is None else self._key).append(text)
+
+    def _close_value(self, out: list[str]) -> None:
+        value = "".join(self._plain)
+        self._plain.clear()
+        out.append(PYTHON_WORDS.get(value.strip(), value))
 
     def _close_key(self, out: list[str]) -> None:
         """The key, or text where none can stand: it is a string all the same, so that nothing is lost."""
@@ -85,6 +94,7 @@ class BracesReader:
     def _sign(self, sign: str, out: list[str]) -> None:
         if sign == ":" and self._key is not None and not "".join(self._key).strip():
             out.append('""')
+        self._close_value(out)
         self._close_key(out)
         if sign in "{[":
             self._open.append(sign)

@@ -12,7 +12,7 @@ from typing import Any
 
 from structural_tags.formats.arguments import Fields
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import JsonStrings, escaped, mark_ahead, start_of_marker
+from structural_tags.output.arguments.base import Strings, escaped, mark_ahead, start_of_marker
 from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schema, reading_of
 
 _MOST_MARKS = 16
@@ -39,8 +39,10 @@ class FieldsReader:
         """What the style's label said of the value at hand."""
         self._reading = Reading(Kind.EITHER)
         self._kept: list[str] = []
+        self._whole = False
+        """The JSON at hand begins like something of Python's: kept, as it may be that."""
         self._blank = ""
-        self._strings = JsonStrings()
+        self._strings = Strings()
         self._marks = 0
         self._part: Callable[[str], str] = self._read_between
 
@@ -156,9 +158,11 @@ class FieldsReader:
 
     def _start_value(self, label: Kind | None) -> None:
         self._write_key(self._key)
-        self._reading = reading_of(self._schema, self._key, label=label)
+        style = self._style
+        self._reading = reading_of(self._schema, self._key, label=label, python=style.python, literals=style.literals)
+        self._whole = False
         self._blank = ""
-        self._strings = JsonStrings()
+        self._strings = Strings(python=style.literals)
         self._marks = 0
         self._label = label
         self._part = self._read_value
@@ -220,7 +224,7 @@ class FieldsReader:
 
     @property
     def _streams_json(self) -> bool:
-        return self._reading.kind is Kind.JSON and self._strict
+        return self._reading.kind is Kind.JSON and self._strict and not self._whole
 
     def _more(self, text: str) -> None:
         if self._streams_string:
@@ -236,7 +240,11 @@ class FieldsReader:
             text = text.lstrip(BLANKS)
             if not text:
                 return
-            self._kept.append("")
+            style = self._style
+            self._whole = (style.python and text[0] in "TFN") or (style.literals and text[0] in "[{")
+            self._kept.append(text if self._whole else "")
+            if self._whole:
+                return
         bare = text.rstrip(BLANKS)
         if bare:
             self._out.append(self._blank + bare)

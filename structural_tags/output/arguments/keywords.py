@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable
 
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import escaped
+from structural_tags.output.arguments.base import PYTHON_WORDS, escaped
 
-_WORDS = {"True": "true", "False": "false", "None": "null"}
 _OTHER = re.compile(r"""["'\[\](){},:=]""")
 _STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0", "\n": ""}
@@ -109,7 +108,7 @@ class KeywordsReader:
     def _close_word(self) -> None:
         word = "".join(self._word).strip()
         self._word.clear()
-        self._out.append(_WORDS.get(word, word))
+        self._out.append(PYTHON_WORDS.get(word, word))
 
     def _read_string(self, text: str, at: int) -> int:
         if self._escape is not None:

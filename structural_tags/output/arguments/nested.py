@@ -17,13 +17,14 @@ from typing import Any
 
 from structural_tags.formats.arguments import Nested
 from structural_tags.formats.base import BLANKS
-from structural_tags.output.arguments.base import JsonStrings, escaped, mark_ahead, start_of_marker
+from structural_tags.output.arguments.base import Strings, escaped, mark_ahead, start_of_marker
 from structural_tags.output.arguments.reading import TYPES, Kind, Reading, Schema, reading_of, reading_of_item
 
 _ITEM = "item"
 _MOST_KEY = 256
 """Characters of a closing mark's key that are held back."""
-_NO_KEY = re.compile(r"[^A-Za-z0-9_.-]")
+_NO_KEY = re.compile(r"[<>\[\]/\x00-\x1f\x7f]")
+"""What no key has, so that a closing mark ends there at the latest."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class NestedReader:
         """What of its text has not been handed on."""
         self._quoted = False
         """Its text is handed on as a string."""
-        self._strings = JsonStrings()
+        self._strings = Strings()
         self._part: Callable[[str], str] = self._read_between
 
     def read(self, text: str) -> tuple[str, str | None]:
@@ -205,7 +206,7 @@ class NestedReader:
 
     def _start_text(self) -> None:
         self._kept.clear()
-        self._strings = JsonStrings()
+        self._strings = Strings()
         self._quoted = self._types == {"string"} and not self._reading.listed
         if self._quoted:
             self._out.append('"')

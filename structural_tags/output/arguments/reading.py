@@ -17,15 +17,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from structural_tags.output.arguments.base import PYTHON_WORDS
 from structural_tags.output.arguments.fits import fits, resolved, type_of
+from structural_tags.output.arguments.keywords import KeywordsReader
 
 Schema = Mapping[str, Any] | bool
 """A JSON Schema; only `true`, `false` and objects are schemas, anything else is taken for `true`."""
 
 TYPES = frozenset(("string", "number", "boolean", "null", "array", "object"))
 _DEEPEST = 32
-_PYTHON_WORDS = {"True": True, "False": False, "None": None}
-"""As the templates of Qwen3-Coder and others print them in past calls; read where no string can stand."""
+_OUTSIDE = re.compile(
+    r"""[\[\]{}]|'(?:[^'\\]|\\.)*(?:'|\\?\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)""",
+    re.DOTALL,
+)
+"""Brackets, and strings as a whole, up to the end where nothing closes them."""
 _MAYBE = "a part that holds under a condition"
 """Not a keyword: marks a subschema of which only the whole object tells whether it must be satisfied."""
 
@@ -40,7 +45,9 @@ class Kind(Enum):
 class Reading:
     """How to read one argument: one that is `schema`, in a tool's `root`.
 
-    `listed`: some values of it are listed, and white space may stand around them.
+    `listed`: some values of it are listed, and white space may stand around them. `python`: templates of the family
+    print Python's words, so that they count like JSON's; else they are read only where no string can stand.
+    `literals`: and arrays and objects.
     """
 
     kind: Kind
@@ -49,6 +56,8 @@ class Reading:
     """... and what it may have to satisfy as well."""
     root: Schema = True
     listed: bool = False
+    python: bool = False
+    literals: bool = False
 
     @property
     def whole(self) -> bool:
@@ -77,14 +86,25 @@ class Reading:
         if self.kind is not Kind.STRING:
             for value in _parsed(raw):
                 yield value, raw.strip()
-        if self.kind is Kind.JSON and raw.strip() in _PYTHON_WORDS:
-            yield _PYTHON_WORDS[raw.strip()], json.dumps(_PYTHON_WORDS[raw.strip()])
+        word = PYTHON_WORDS.get(raw.strip()) if self.kind is Kind.JSON or self.python else None
+        if word is not None and self.kind is not Kind.STRING:
+            yield json.loads(word), word
+        if self.literals and self.kind is not Kind.STRING and not _parsed(raw):
+            yield from _parsed_literal(raw)
         if self.kind is not Kind.JSON or not _parsed(raw):
             for text in dict.fromkeys((raw, raw.strip()) if self.listed else (raw,)):
                 yield text, json.dumps(text, ensure_ascii=False)
 
 
-def reading_of(schema: Schema, key: str, *, label: Kind | None = None, root: Schema | None = None) -> Reading:
+def reading_of(
+    schema: Schema,
+    key: str,
+    *,
+    label: Kind | None = None,
+    root: Schema | None = None,
+    python: bool = False,
+    literals: bool = False,
+) -> Reading:
     """The reading of member `key` of an object that is `schema`, a part of a tool's `root` (None: the root itself).
 
     A label of the style decides between string and JSON.
@@ -95,7 +115,7 @@ def reading_of(schema: Schema, key: str, *, label: Kind | None = None, root: Sch
     wished = [*certain, *(one for part in parts if _is_maybe(part) for one in part[_MAYBE])]
     listed = any(_is_listed(part, root, 0) for part in parts)
     types = _types_of_property(schema, key, root, 0)
-    return Reading(label or _kind(types), {"allOf": certain}, {"allOf": wished}, root, listed)
+    return Reading(label or _kind(types), {"allOf": certain}, {"allOf": wished}, root, listed, python, literals)
 
 
 def reading_of_item(array: Reading, index: int) -> Reading:
@@ -119,6 +139,28 @@ def _parsed(raw: str) -> list[Any]:
     except (ValueError, RecursionError):
         return []
     return [] if isinstance(value, str) else [value]
+
+
+def _is_one_container(raw: str) -> bool:
+    """Whether the bracket that the text begins with is closed by its last character; strings are Python's or JSON's."""
+    depth = 0
+    for found in _OUTSIDE.finditer(raw):
+        sign = found.group()
+        depth += (sign in "[{") - (sign in "]}")
+        if depth == 0:
+            return found.end() == len(raw) and raw[0] in "[{"
+    return False
+
+
+def _parsed_literal(raw: str) -> list[tuple[Any, str]]:
+    """The array or object that `raw` is as Python prints it, and its JSON text; or nothing."""
+    raw = raw.strip()
+    written, rest = KeywordsReader(")").read(f"x={raw})") if _is_one_container(raw) else ("", None)
+    found = _parsed(written) if rest == ")" else []
+    try:
+        return [(each["x"], json.dumps(each["x"], ensure_ascii=False)) for each in found]
+    except RecursionError:
+        return []
 
 
 def _refuse(name: str) -> Any:

@@ -20,7 +20,7 @@ def write_arguments(style: ArgumentStyle, text: str) -> str:
         case Nested():
             return _members(style, values)
         case Braces():
-            return _braces(style.quote, values)
+            return _braces(style, values)
         case Keywords():
             return ", ".join(f"{key}={_python(value)}" for key, value in values.items())
 
@@ -35,7 +35,8 @@ def _field(style: Fields, key: str, value: Any) -> str:
     label = ""
     if style.after_label:
         label = style.string_label if isinstance(value, str) else style.json_label or type_of(value)
-    written = value if isinstance(value, str) else _dump(value)
+    is_python = style.python if value is None or isinstance(value, bool) else style.literals
+    written = str(value) if isinstance(value, str) or is_python else _dump(value)
     parts = (style.member, key, style.middle, style.middle2, label, style.after_label, written, style.close, style.line)
     return "".join(parts)
 
@@ -65,12 +66,14 @@ def _member(style: Nested, key: str, value: Any, *, is_item: bool = False) -> st
     return begin + label + inside + style.close + (spelled + style.close_end if style.close_end else "")
 
 
-def _braces(quote: str, value: Any) -> str:
+def _braces(style: Braces, value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_braces(quote, each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{_braces(style, each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_braces(quote, each) for each in value) + "]"
-    return quote + value + quote if isinstance(value, str) else _dump(value)
+        return "[" + ",".join(_braces(style, each) for each in value) + "]"
+    if value is None:
+        return style.null
+    return style.quote + value + style.quote if isinstance(value, str) else _dump(value)
 
 
 def _python(value: Any) -> str:
