@@ -7,9 +7,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from server import __version__
+from server import __version__, restart
+from server.options import (
+    add_flags,
+    from_environment,
+    from_flags,
+    names_of_flags,
+    names_of_variables,
+    unknown_variables,
+)
+from server.settings import Settings, SettingsError, load_settings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,13 +32,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"strictserve {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    serve = commands.add_parser("serve", help="serve a model over HTTP")
-    serve.add_argument("--model", metavar="DIR", help="Hugging Face model directory")
-    serve.add_argument("--config", metavar="FILE", type=Path, help="TOML file, see configs/server.toml")
-    serve.add_argument("--host")
-    serve.add_argument("--port", type=int)
-    serve.add_argument("--api-key", metavar="KEY", help="default: the environment variable STRICTSERVE_API_KEY")
-    serve.add_argument("--tool-format", metavar="NAME", help='a format\'s name, or "auto"')
+    serve = commands.add_parser(
+        "serve",
+        help="serve a model over HTTP",
+        description="Serve a model over HTTP. A flag wins over its variable, a variable over the file, "
+        "the file over the default.",
+        formatter_class=_wide,
+        allow_abbrev=False,
+    )
+    serve.add_argument(
+        "--config", metavar="FILE", type=Path, help="TOML file, see configs/server.toml (STRICTSERVE_CONFIG)"
+    )
+    add_flags(serve)
     serve.set_defaults(run=_serve)
 
     compile_ = commands.add_parser("compile", help="check a JSON schema or a structural tag")
@@ -44,34 +57,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _overrides(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """What the command line says, in the shape of the settings file."""
-    key = arguments.api_key or os.environ.get("STRICTSERVE_API_KEY")
-    server = {"host": arguments.host, "port": arguments.port, "api_key": key}
-    model = {"path": arguments.model, "tool_format": arguments.tool_format}
-    tables = {"server": server, "model": model}
-    return {
-        table: {name: value for name, value in values.items() if value is not None} for table, values in tables.items()
-    }
+def _wide(prog: str) -> argparse.HelpFormatter:
+    return argparse.HelpFormatter(prog, max_help_position=36)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """The settings of a command line, its environment and its file. Raises SettingsError."""
+    for name in unknown_variables(os.environ):
+        print(f"strictserve: {name} is no setting and is ignored", file=sys.stderr)
+    file = arguments.config or (Path(named) if (named := os.environ.get("STRICTSERVE_CONFIG")) else None)
+    settings = load_settings(
+        file,
+        (names_of_variables(), from_environment(os.environ)),
+        (names_of_flags(), from_flags(arguments)),
+    )
+    path = settings.model.path
+    if path is None:
+        raise SettingsError("no model: give --model DIR, or path in [model] of the config file")
+    if not Path(path, "config.json").is_file():
+        raise SettingsError(f"{path} is no model directory: it has no config.json")
+    return settings
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from server.settings import SettingsError, load_settings
-
     try:
-        settings = load_settings(arguments.config, _overrides(arguments))
-        path = settings.model.path
-        if path is None:
-            raise SettingsError("no model: give --model DIR, or path in [model] of the config file")
-        if not Path(path, "config.json").is_file():
-            raise SettingsError(f"{path} is no model directory: it has no config.json")
+        settings = _settings(arguments)
         from server.engines.vllm import VllmEngine
-        from server.serve import serve
+        from server.serve import ENGINE_FAILED, serve
 
-        return serve(VllmEngine(settings), settings, say=_say)
+        code = serve(VllmEngine(settings), settings, say=_say)
     except SettingsError as error:
         print(f"strictserve: {error}", file=sys.stderr)
         return 1
+    if code == ENGINE_FAILED and settings.server.on_engine_failure == "restart":
+        restart.again(say=_say)
+        return 0
+    return code
 
 
 def _say(line: str) -> None:

@@ -14,8 +14,10 @@ import asyncio
 import math
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from server.captures import CaptureReader
+from server.custom_input import InputReader
 from server.engines.base import LOGPROB_FLOOR, Delta, FinishReason, TokenLogprob
 from server.wire import chat_response as wire
 from structural_tags.output import (
@@ -27,6 +29,18 @@ from structural_tags.output import (
     OutputParser,
     ReasoningDelta,
 )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a choice the client wants to see."""
+
+    reasoning: bool = True
+    token_ids: bool = False
+    tokens_by_id: bool = False
+    """Tokens of log probabilities are written `token_id:7`."""
+    echo: str = ""
+    """Text that the answer begins with, as it goes on from it."""
 
 
 class ChoiceAnswer:
@@ -41,8 +55,16 @@ class ChoiceAnswer:
         id_length: int = 0,
         text_ends_at: int | None = None,
         captures: CaptureReader | None = None,
+        custom_tools: frozenset[str] = frozenset(),
+        reasons: bool = False,
+        shows: Shown = Shown(),
     ) -> None:
-        """`text_ends_at`: at this many tokens a budget ends free text, by a stop token that nobody chose."""
+        """
+        Args:
+            text_ends_at: At this many tokens a budget ends free text, by a stop token that nobody chose.
+            custom_tools: Names of tools whose calls have a text instead of arguments.
+            reasons: The answer may begin with reasoning, whose tokens are counted.
+        """
         self._index = index
         self._id_length = id_length
         self._text_ends_at = text_ends_at
@@ -58,7 +80,18 @@ class ChoiceAnswer:
         self._content: list[str] | None = None
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []
+        self._custom_tools = custom_tools
+        self._shows = shows
+        self._echo = shows.echo
+        self._unsent_tokens: list[int] = []
+        self._token_ids: list[int] = []
+        self._reasons = reasons
+        self._reasoned = False
+        self.reasoning_tokens = 0
+        """Up to the end of the reasoning, its marks included."""
         self.finish_reason: wire.FinishReason | None = None
+        self.stop_string: str | None = None
+        """The stop string that ended the choice; it is not part of the text."""
 
     def opening(self, *, text: bool = False) -> list[wire.ChunkChoice]:
         """The role chunk if nothing was sent yet; `text` says that content follows at once.
@@ -86,26 +119,44 @@ class ChoiceAnswer:
         events: list[Event] = list(self._parser.feed(delta.text)) if delta.text else []
         if delta.finish_reason is not None:
             events.extend(self._parser.finish())
+        self._count_reasoning(events, len(delta.token_ids))
+        if self._echo:
+            events.insert(0, ContentDelta(self._echo))
+            self._echo = ""
         messages = [message for event in events if (message := self._apply(event)) is not None]
         chunks = []
         if messages or delta.finish_reason is not None:
             chunks = self.opening(text=not messages or messages[0].content is not None)
         if self._wants_logprobs:
-            self._unsent_logprobs.extend(_entry(token) for token in delta.logprobs)
+            self._unsent_logprobs.extend(_entry(token, by_id=self._shows.tokens_by_id) for token in delta.logprobs)
+        if self._shows.token_ids:
+            self._unsent_tokens.extend(delta.token_ids)
         chunks.extend(self._chunk(message) for message in messages)
         if delta.finish_reason is not None:
             self.finish_reason = self._final_reason(delta.finish_reason, delta.stop_reason)
+            if isinstance(delta.stop_reason, str):
+                self.stop_string = delta.stop_reason
             last = self._chunk(self._closing())
             self._add_captures(last)
             chunks.append(last)
         return chunks
+
+    def _count_reasoning(self, events: Sequence[Event], tokens: int) -> None:
+        """All tokens up to the one that ends the reasoning; none where there was no reasoning at all."""
+        if not self._reasons:
+            return
+        self._reasoned = self._reasoned or any(isinstance(event, ReasoningDelta) for event in events)
+        self.reasoning_tokens += tokens
+        self._reasons = self._parser.reasons
+        if not self._reasons and not self._reasoned:
+            self.reasoning_tokens = 0
 
     def choice(self) -> wire.Choice:
         """The whole choice; only after a delta with a finish reason."""
         assert self.finish_reason is not None
         text = None if self._content is None else "".join(self._content)
         message = wire.Message(role="assistant", content=text, refusal=None)
-        if self._reasoning:
+        if self._reasoning and self._shows.reasoning:
             message.reasoning_content = message.reasoning = "".join(self._reasoning)
         if self._calls:
             message.tool_calls = [call.whole() for call in self._calls]
@@ -117,7 +168,13 @@ class ChoiceAnswer:
             finish_reason=self.finish_reason,
         )
         self._add_captures(choice)
+        if self._shows.token_ids:
+            choice.token_ids = self._token_ids
         return choice
+
+    def is_whole(self, call: int) -> bool:
+        """Whether the end of a call was seen, so that it was not cut short."""
+        return self._calls[call].complete
 
     def _add_captures(self, choice: wire.Choice | wire.ChunkChoice) -> None:
         """The key is there when something was captured, or null when that cannot be told."""
@@ -135,15 +192,15 @@ class ChoiceAnswer:
             return wire.MessageDelta(content=event.text)
         if isinstance(event, ReasoningDelta):
             self._reasoning.append(event.text)
+            if not self._shows.reasoning:
+                return None
             return wire.MessageDelta(reasoning_content=event.text, reasoning=event.text)
         if isinstance(event, CallBegin):
-            call = _Call(event.name, self._new_id(event.identifier))
+            call = _Call(event.name, self._new_id(event.identifier), custom=event.name in self._custom_tools)
             self._calls.append(call)
-            function = wire.FunctionDelta(name=event.name, arguments="")
-            return _call_delta(event.index, function, call_id=call.id)
+            return call.begin(event.index)
         if isinstance(event, CallArguments):
-            self._calls[event.index].arguments.append(event.text)
-            return _call_delta(event.index, wire.FunctionDelta(arguments=event.text))
+            return self._calls[event.index].more(event.index, event.text)
         assert isinstance(event, CallEnd)
         self._calls[event.index].complete = True
         return None
@@ -163,6 +220,14 @@ class ChoiceAnswer:
         return made[: self._id_length] if self._id_length else f"call_{made[:24]}"
 
     def _chunk(self, message: wire.MessageDelta) -> wire.ChunkChoice:
+        chunk = self._bare_chunk(message)
+        if self._shows.token_ids:
+            chunk.token_ids = self._unsent_tokens
+            self._token_ids.extend(self._unsent_tokens)
+            self._unsent_tokens = []
+        return chunk
+
+    def _bare_chunk(self, message: wire.MessageDelta) -> wire.ChunkChoice:
         logprobs = None
         if self._unsent_logprobs:
             logprobs = wire.Logprobs(content=self._unsent_logprobs, refusal=None)
@@ -190,38 +255,75 @@ class ChoiceAnswer:
 class _Call:
     """A tool call that grows. `complete` once its closing marker was seen."""
 
-    def __init__(self, name: str, call_id: str) -> None:
+    def __init__(self, name: str, call_id: str, *, custom: bool) -> None:
         self.id = call_id
         self.name = name
-        self.arguments: list[str] = []
+        self._texts: list[str] = []
+        """Pieces of the arguments, or of a custom tool's input."""
+        self._input = InputReader() if custom else None
         self.complete = False
 
-    def whole(self) -> wire.ToolCall:
-        function = wire.Function(name=self.name, arguments="".join(self.arguments))
-        return wire.ToolCall(id=self.id, type="function", function=function)
+    def begin(self, index: int) -> wire.MessageDelta:
+        """The first delta: everything but what the call is about."""
+        if self._input is not None:
+            custom = wire.CustomDelta(name=self.name, input="")
+            call = wire.CustomToolCallDelta(index=index, id=self.id, type="custom", custom=custom)
+            return wire.MessageDelta(tool_calls=[call])
+        function = wire.FunctionDelta(name=self.name, arguments="")
+        return wire.MessageDelta(
+            tool_calls=[wire.ToolCallDelta(index=index, id=self.id, type="function", function=function)]
+        )
+
+    def more(self, index: int, arguments: str) -> wire.MessageDelta | None:
+        """The delta for more text of the arguments."""
+        if self._input is None:
+            self._texts.append(arguments)
+            function = wire.FunctionDelta(arguments=arguments)
+            return wire.MessageDelta(tool_calls=[wire.ToolCallDelta(index=index, function=function)])
+        text = self._input.feed(arguments)
+        if not text:
+            return None
+        self._texts.append(text)
+        return wire.MessageDelta(
+            tool_calls=[wire.CustomToolCallDelta(index=index, custom=wire.CustomDelta(input=text))]
+        )
+
+    def whole(self) -> wire.ToolCall | wire.CustomToolCall:
+        text = "".join(self._texts)
+        if self._input is not None:
+            return wire.CustomToolCall(id=self.id, type="custom", custom=wire.Custom(name=self.name, input=text))
+        return wire.ToolCall(id=self.id, type="function", function=wire.Function(name=self.name, arguments=text))
 
 
-def _call_delta(index: int, function: wire.FunctionDelta, *, call_id: str | None = None) -> wire.MessageDelta:
-    call = wire.ToolCallDelta(index=index, function=function)
-    if call_id is not None:
-        call.id = call_id
-        call.type = "function"
-    return wire.MessageDelta(tool_calls=[call])
-
-
-def _entry(token: TokenLogprob) -> wire.LogprobEntry:
+def _entry(token: TokenLogprob, *, by_id: bool) -> wire.LogprobEntry:
     return wire.LogprobEntry(
-        token=token.token,
+        token=_written(token, by_id=by_id),
         logprob=_finite(token.logprob),
         bytes=list(token.bytes),
-        top_logprobs=_top(token.top),
+        top_logprobs=[
+            wire.TopLogprob(token=_written(t, by_id=by_id), logprob=_finite(t.logprob), bytes=list(t.bytes))
+            for t in token.top
+        ],
     )
 
 
-def _top(tokens: Sequence[TokenLogprob]) -> list[wire.TopLogprob]:
-    return [wire.TopLogprob(token=t.token, logprob=_finite(t.logprob), bytes=list(t.bytes)) for t in tokens]
+def _written(token: TokenLogprob, *, by_id: bool) -> str:
+    return f"token_id:{token.id}" if by_id else token.token
 
 
 def _finite(logprob: float) -> float:
     """JSON has no minus infinity: a forbidden token's log probability is the floor (OpenAI's convention)."""
     return max(logprob, LOGPROB_FLOOR) if math.isfinite(logprob) else LOGPROB_FLOOR
+
+
+def prompt_logprobs(tokens: Sequence[TokenLogprob | None] | None) -> list[dict[int, wire.PromptLogprob] | None]:
+    """By token id the token of the prompt and the most likely ones, for each place of the prompt but the first."""
+    return [
+        None
+        if token is None
+        else {
+            each.id: wire.PromptLogprob(logprob=_finite(each.logprob), rank=each.rank, decoded_token=each.token)
+            for each in (*token.top, token)
+        }
+        for token in tokens or ()
+    ]

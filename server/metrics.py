@@ -9,9 +9,10 @@ step) arise in the engine process and arrive through `Engine.metrics()`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -21,6 +22,7 @@ Outcome = Literal["success", "invalid", "error", "disconnect"]
 OUTCOMES: tuple[Outcome, ...] = ("success", "invalid", "error", "disconnect")
 
 _COMPILE_BUCKETS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
+_REQUEST_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _FIRST_TOKEN_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -55,6 +57,21 @@ class Metrics:
             buckets=_FIRST_TOKEN_BUCKETS,
             registry=self.registry,
         )
+        self._running = Gauge(
+            "strictserve_requests_running", "Requests that the engine works on.", registry=self.registry
+        )
+        self._seconds = Histogram(
+            "strictserve_request_seconds",
+            "From the arrival of a request that reached the engine to its end, whichever way it ended.",
+            buckets=_REQUEST_BUCKETS,
+            registry=self.registry,
+        )
+        self._responses = Counter(
+            "strictserve_http_responses",
+            "HTTP answers by status, those of every path.",
+            ["status"],
+            registry=self.registry,
+        )
         self.compile_seconds = Histogram(
             "strictserve_compile_seconds",
             "Seconds per compile in the front end, cache hits included.",
@@ -77,6 +94,27 @@ class Metrics:
 
     def first_token(self, seconds: float) -> None:
         self._first_token.observe(seconds)
+
+    def running(self) -> AbstractContextManager[object]:
+        """Counts a request of the engine while it is entered."""
+        return self._running.track_inprogress()
+
+    def request_took(self, seconds: float) -> None:
+        self._seconds.observe(seconds)
+
+    def responded(self, status: int) -> None:
+        self._responses.labels(status=str(status)).inc()
+
+    def watch_ready(self, ready: Callable[[], bool]) -> None:
+        """`ready` is asked at every scrape, once per app."""
+        gauge = Gauge("strictserve_ready", "1 while new requests are welcome, as /ready says.", registry=self.registry)
+        gauge.set_function(lambda: float(ready()))
+
+    def describe(self, **labels: str) -> None:
+        """Texts that do not change, once per app."""
+        names = sorted(labels)
+        info = Gauge("strictserve_info", "1; the labels say what runs.", names, registry=self.registry)
+        info.labels(**labels).set(1)
 
     def exposition(self, engine_text: bytes) -> bytes:
         """Everything for one scrape: ours, then the engine's text as it came."""

@@ -29,18 +29,23 @@ from engine_native import (
     UnsupportedSchemaError,
 )
 from server.errors import ApiError, refuse
-from server.wire.chat_request import (
-    AllowedToolsChoice,
-    ChatRequest,
-    FunctionDefinition,
-    JsonObjectFormat,
-    JsonSchemaFormat,
-    NamedToolChoice,
-)
+from server.wire.chat_request import ChatRequest
+from server.wire.response_format import JsonObjectFormat, JsonSchemaFormat
 from server.wire.structural_tag import StructuralTagFormat
 from server.wire.structured_outputs import Constraint
-from structural_tags.choice import AllowedTools, NamedTool, Tool, ToolChoice, build_tag, call_openings, tools_of_choice
+from server.wire.tools import INPUT, AllowedToolsChoice, CustomToolDefinition, FunctionDefinition, chosen_name
+from structural_tags.choice import (
+    AllowedTools,
+    NamedTool,
+    Tool,
+    ToolChoice,
+    build_tag,
+    call_openings,
+    takes_text,
+    tools_of_choice,
+)
 from structural_tags.formats import ModelFormat
+from structural_tags.tools import TextArgument
 
 Timer = Callable[[], AbstractContextManager[object]]
 
@@ -130,12 +135,13 @@ def offers_tools(request: ChatRequest) -> bool:
 def _choice(request: ChatRequest) -> ToolChoice:
     """The tool choice of a request with tools."""
     choice = request.tool_choice
-    if isinstance(choice, NamedToolChoice):
-        return NamedTool(choice.function.name)
     if isinstance(choice, AllowedToolsChoice):
-        names = tuple(allowed.function.name for allowed in choice.allowed_tools.tools)
+        names = tuple(name for allowed in choice.allowed_tools.tools if (name := chosen_name(allowed)) is not None)
         return AllowedTools(choice.allowed_tools.mode, names)
-    return choice or "auto"
+    if isinstance(choice, str):
+        return choice
+    name = chosen_name(choice)
+    return "auto" if name is None else NamedTool(name)
 
 
 @dataclass(frozen=True)
@@ -204,7 +210,7 @@ def _refused(error: EngineError, where: Place) -> Exception:
         return error
     param, pointer = where.locate(error.path or "")
     at = f" (at {pointer})" if pointer else ""
-    return ApiError(f"{param}: {error.message}{at}", param=param, code=code)
+    return ApiError(f"{param}: {error.message}{at}", param=param, code=code, pointer=pointer)
 
 
 def _error_code(error: EngineError) -> str | None:
@@ -230,6 +236,9 @@ def _tools(
             "tools", f"the format {model_format.name!r} of this model has no tool calls", code="unsupported_parameter"
         )
     for index, tool in enumerate(request.tools or ()):
+        if isinstance(tool, CustomToolDefinition):
+            tools.append(_custom_tool(tool, f"tools[{index}].custom.format.grammar.definition", model_format, checked))
+            continue
         schema = arguments_schema(tool.function)
         if not (strict or tool.function.strict or tool.function.parameters is None):
             tools.append(Tool(name=tool.function.name, parameters=schema, strict=False))
@@ -244,6 +253,31 @@ def _tools(
             )
         tools.append(Tool(name=tool.function.name, parameters=schema))
     return tuple(tools)
+
+
+def _custom_tool(tool: CustomToolDefinition, param: str, model_format: ModelFormat, checked: _CheckedCompile) -> Tool:
+    """A custom tool as the function that models know. Its grammar is compiled alone first, to name line and column."""
+    function, grammar = tool.function, tool.grammar
+    schema = arguments_schema(function)
+    if grammar is None:
+        return Tool(name=function.name, parameters=schema)
+    if grammar.syntax == "regex":
+        checked.regex(grammar.definition, Place(param))
+        checked.schema(schema, Place(param))
+        return Tool(name=function.name, parameters=schema)
+    if model_format.calls is not None and not takes_text(model_format):
+        refuse(
+            param,
+            f"the format {model_format.name!r} of this model has no place for a Lark grammar; use syntax regex",
+            code="unsupported_parameter",
+        )
+    checked.grammar(grammar.definition, lark=True, where=Place(param))
+    described = Tool(name=function.name, parameters=schema, text=TextArgument(INPUT, grammar.definition))
+    if model_format.calls is not None:
+        # Some of what a grammar may have cannot stand inside of a call: told here, where the place is known.
+        alone = build_tag(model_format, tools=(described,), tool_choice=NamedTool(described.name), reasoning=False)
+        checked.tag(_dump(alone or {}), Place(param, rewrites=((r".*/grammar()", ""),)))
+    return described
 
 
 _TYPE_DECIDERS = frozenset(

@@ -32,6 +32,11 @@ def event(json_text: str) -> bytes:
     return b"data: " + json_text.encode("utf-8") + b"\n\n"
 
 
+def named_event(name: str, json_text: bytes) -> bytes:
+    """One event with a name, as OpenAI's Responses and Anthropic's Messages have them."""
+    return b"event: " + name.encode("ascii") + b"\ndata: " + json_text + b"\n\n"
+
+
 def error_event(body: dict[str, Any]) -> bytes:
     """The last event of a stream that failed; clients raise on the key "error"."""
     return event(json.dumps(body, ensure_ascii=True))

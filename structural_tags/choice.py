@@ -18,11 +18,13 @@ own and the answer has no other text. A response that may contain free text (`an
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from structural_tags.formats.arguments import ArgumentStyle, Fields, Json
 from structural_tags.formats.base import (
     WORD,
     Arguments,
@@ -38,7 +40,7 @@ from structural_tags.formats.base import (
     Word,
     written_name,
 )
-from structural_tags.tools import AllowedTools, NamedTool, Tool, ToolChoice
+from structural_tags.tools import AllowedTools, NamedTool, TextArgument, Tool, ToolChoice
 
 __all__ = [
     "AllowedTools",
@@ -49,6 +51,7 @@ __all__ = [
     "ToolChoice",
     "build_tag",
     "call_openings",
+    "takes_text",
     "tools_of_choice",
 ]
 
@@ -60,6 +63,8 @@ ReasoningMode = bool | Literal["auto"]
 
 _INDEX = "0|[1-9][0-9]{0,5}"
 _LAYOUT = r"[ \n]{0,2}"
+_BLANK = r"(?: |\n {0,8})?"
+"""Between tokens of JSON."""
 _WORD = f"{WORD}{{1,64}}"
 
 
@@ -426,9 +431,37 @@ def _part(part: Part, tool: Tool) -> Node:
             return _constant(part)
 
 
+def takes_text(fmt: ModelFormat) -> bool:
+    """Whether the text of a tool (`Tool.text`) can be described in every way that the format writes arguments."""
+    if fmt.calls is None:
+        return False
+    parts = (part for syntax in fmt.calls.syntaxes for part in syntax.parts if isinstance(part, Arguments))
+    return all(isinstance(part.style, Json | Fields) for part in parts)
+
+
+def _text_argument(style: ArgumentStyle, text: TextArgument) -> Node:
+    """The one argument of a tool, as a JSON string or up to the mark that closes it."""
+    grammar: Node = {"type": "grammar", "syntax": text.syntax, "grammar": text.grammar}
+    if isinstance(style, Json):
+        opening = {"type": "regex", "pattern": rf"\{{{_BLANK}{re.escape(json.dumps(text.name))}:{_BLANK}"}
+        closing = {"type": "regex", "pattern": rf"{_BLANK}\}}"}
+        return _sequence([opening, {**grammar, "written": "json_string"}, closing])
+    if not isinstance(style, Fields):
+        raise ValueError(f"tools: the text {text.name!r} cannot be described in this model's format")
+    layout = {"type": "regex", "pattern": _LAYOUT}
+    label = style.string_label + style.after_label
+    if style.middle2:
+        opened = [_constant(style.member + text.name + style.middle), layout, _constant(style.middle2 + label)]
+    else:
+        opened = [_constant(style.member + text.name + style.middle + label)]
+    return _sequence([layout, *opened, {**grammar, "excludes": [style.close]}, _constant(style.close), layout])
+
+
 def _arguments(part: Arguments, tool: Tool) -> Node:
     """What the tool's schema allows if it is strict, else any object."""
     style, schema = part.style, tool.parameters
+    if tool.text is not None:
+        return _text_argument(style, tool.text)
     if schema is True or not tool.strict:
         schema = {"type": "object"}
     node: Node = {"type": "json_schema", "json_schema": schema}

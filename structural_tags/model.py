@@ -150,11 +150,13 @@ class QwenXmlParameter(_Format):
 
 
 class Grammar(_Format):
-    """What the rule `root` (of Lark: `start`) of a grammar matches."""
+    """What the rule `root` (of Lark: `start`) of a grammar matches, as it is or as a JSON string."""
 
     type: Literal["grammar"] = "grammar"
     grammar: NonEmpty
     syntax: Literal["ebnf", "lark"] = "ebnf"
+    written: Literal["text", "json_string"] = "text"
+    excludes: tuple[NonEmpty, ...] = ()
 
 
 class Regex(_Format):

@@ -8,6 +8,15 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
+class TextArgument:
+    """The one argument of a tool: a string that follows a grammar."""
+
+    name: str
+    grammar: str
+    syntax: Literal["lark", "ebnf"] = "lark"
+
+
+@dataclass(frozen=True)
 class Tool:
     """A function the model may call.
 
@@ -19,6 +28,8 @@ class Tool:
     name: str
     parameters: Mapping[str, Any] | bool = True
     strict: bool = True
+    text: TextArgument | None = None
+    """What `parameters` cannot say about the one string that the tool takes; where `choice.takes_text` is true."""
 
 
 @dataclass(frozen=True)

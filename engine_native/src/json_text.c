@@ -325,6 +325,28 @@ fsm *json_spelled_automaton(builder *b, const fsm *text) { return spelled(b, tex
 
 fsm *json_spelled_characters(builder *b, const fsm *text) { return spelled(b, text, SHARE_ESCAPES); }
 
+fsm *json_spelled_bytes(builder *b, const fsm *text) {
+    fsm *f = fsm_new(b->w);
+    for (uint32_t s = 1; s < fsm_size(text); s++) fsm_state(f);
+    f->start = text->start;
+    for (uint32_t s = 0; s < fsm_size(text); s++) f->final.at[s] = text->final.at[s];
+    for (uint32_t s = 0; s < fsm_size(text); s++) {
+        speller at = {.f = f, .from = s};
+        for (uint32_t e = text->first[s]; e < text->first[s + 1]; e++) {
+            fsm_edge g = text->edges.at[e];
+            uint32_t ascii = g.hi < 0x7F ? g.hi : 0x7F;
+            if (g.lo > 0x7F) {
+                fsm_edge_add(f, s, g.lo, g.hi, g.to);
+                continue;
+            }
+            spell_short(f, s, g.lo, ascii, g.to);
+            spell_escaped(&at, g.lo, ascii < '\\' ? ascii : '\\', g.to);
+            if (g.hi > 0x7F) fsm_edge_add(f, s, 0x80, g.hi, g.to);
+        }
+    }
+    return f;
+}
+
 /* Every string in the spellings of fixed strings. */
 static fsm *fixed_strings_automaton(work *w) {
     fsm *f = fsm_new(w);

@@ -48,6 +48,10 @@ expr *json_other_string_now(builder *b, const char *const *taken, const uint32_t
 /* Make the automaton: `name` is that of the rule (names.c). */
 void json_other_front(builder *b, const char *name, size_t n);
 
+/* The spellings, without quotes, of the texts of an automaton over bytes (indexed): the raw one of each character that JSON
+ * may write raw.  Edges of other symbols stay. */
+fsm *json_spelled_bytes(builder *b, const fsm *text);
+
 /* All options about JSON text in one number, so that equal options are equal numbers: bits 0-3
  * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY, bits 21-24 the style
  * (schema_style.h), bits 25-30 the most white space between two tokens, 0 for what bits 0-3 say. */

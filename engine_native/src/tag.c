@@ -32,7 +32,7 @@ static const struct format {
     {"token_dispatch", "rules", "loop exclude_tokens", false, token_dispatch},
     {"any_text", "", "excludes max_tokens max_chars", true, any_text},
     {"regex", "pattern", "", true, regex},
-    {"grammar", "grammar", "syntax", true, grammar},
+    {"grammar", "grammar", "syntax written excludes", true, grammar},
     {"token", "token", "", true, one_token},
     {"exclude_token", "", "exclude_tokens", true, exclude_token},
     {"any_tokens", "", "exclude_tokens max_tokens", true, any_tokens},

@@ -90,6 +90,15 @@ expr *triggered_tags(tagger *t, const json *at, ends outer);
 expr *tags_with_separator(tagger *t, const json *at, ends outer);
 expr *legacy_tags(tagger *t, const json *at);
 
+/* ---- tag_grammar.c ---- */
+
+typedef expr *(*grammar_front)(builder *b, const source *text);
+
+/* JSON strings, quotes included, that mean the texts of a grammar; `at` is for errors. */
+expr *spelled_grammar(tagger *t, const json *at, grammar_front lower, const source *text);
+/* The texts of a grammar in which no string of the list begins; the list is not empty. */
+expr *grammar_without(tagger *t, const json *at, grammar_front lower, const source *text, const json *excludes);
+
 /* ---- tag_value.c ---- */
 
 expr *const_string(tagger *t, const json *at, ends outer);

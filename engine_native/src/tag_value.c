@@ -20,13 +20,23 @@ expr *regex(tagger *t, const json *at, ends outer) {
     return regex_expr(t->b, pattern->u.text, pattern->n, pattern);
 }
 
+static expr *lower_lark(builder *b, const source *text) { return lark_expr(b, text, NULL, NULL); }
+static expr *lower_ebnf(builder *b, const source *text) { return ebnf_expr(b, text, "root"); }
+
 expr *grammar(tagger *t, const json *at, ends outer) {
     (void)outer;
-    const json *at_text = filled_field(t, at, "grammar"), *syntax = json_get(at, "syntax");
-    bool lark = syntax != NULL && json_is_text(syntax, "lark");
+    const json *at_text = filled_field(t, at, "grammar"), *syntax = json_get(at, "syntax"), *written = json_get(at, "written");
+    bool lark = syntax != NULL && json_is_text(syntax, "lark"), string = written != NULL && json_is_text(written, "json_string");
     if (syntax != NULL && !lark && !json_is_text(syntax, "ebnf")) tag_bad(t, syntax, "syntax must be \"ebnf\" or \"lark\"");
+    if (written != NULL && !string && !json_is_text(written, "text")) tag_bad(t, written, "written must be \"text\" or \"json_string\"");
     const source text = {t->b->w, at_text->u.text, at_text->n, at_text};
-    return lark ? lark_expr(t->b, &text, NULL, NULL) : ebnf_expr(t->b, &text, "root");
+    grammar_front lower = lark ? lower_lark : lower_ebnf;
+    const json *excludes = json_get(at, "excludes");
+    with_strings(t, (ends){0}, excludes);
+    bool without = excludes != NULL && excludes->n != 0;
+    if (string && without) json_escape(t->b->w, excludes, STE_ERR_UNSUPPORTED, "excludes is not supported where the grammar is written as a JSON string");
+    if (string) return spelled_grammar(t, at_text, lower, &text);
+    return without ? grammar_without(t, at_text, lower, &text, excludes) : lower(t->b, &text);
 }
 
 /* ---- schemas ---- */

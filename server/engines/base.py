@@ -4,14 +4,14 @@ The HTTP side knows nothing of the model behind this protocol. Everything that c
 frozen dataclass, so an engine may hand the same object to several tasks.
 
 Flow: `start()` once, then any number of concurrent `generate()` calls, then `close()`. All methods
-run on the event loop's thread except `render_chat` and `text_of`, which the server calls from a worker thread
-(chat templates and tokenisers are slow) and which must therefore be safe to call concurrently.
+run on the event loop's thread except `render_chat`, `encode`, `text_of` and `names_of`, which the server calls
+from a worker thread (chat templates and tokenisers are slow) and which must therefore be safe to call concurrently.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -32,7 +32,14 @@ class EngineUnavailable(EngineError):  # noqa: N818 - a state, shared with every
 
 
 class PromptError(EngineError):
-    """The prompt cannot be made or used (the chat template or the engine refuses it); the client sees a 400."""
+    """The prompt cannot be made or used (the chat template or the engine refuses it); the client sees a 400.
+
+    `param` is the field of the request that is to blame, if that is known.
+    """
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,9 @@ class SamplingOptions:
 
     What forbids tokens never forbids the last one that a structural tag allows: where `allowed_token_ids`, `bad_words`
     and `min_tokens` (which forbids stop tokens) leave nothing, the tag alone decides. `logit_bias` is added to logits.
-    `stop_token_ids` end a choice beside the model's own.
+    `stop_token_ids` end a choice beside the model's own; with `ignore_eos`, which is only for free text, the model's
+    own end nothing. `top_k` 0 is all tokens. `prompt_logprobs` is like `logprobs`, for the tokens of the prompt.
+    `skip_special_tokens` leaves special tokens out of the text.
     """
 
     temperature: float | None = None
@@ -59,6 +68,34 @@ class SamplingOptions:
     bad_words: tuple[str, ...] = ()
     allowed_token_ids: tuple[int, ...] | None = None
     stop_token_ids: tuple[int, ...] = ()
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    include_stop_str_in_output: bool = False
+    ignore_eos: bool = False
+    prompt_logprobs: int | None = None
+    skip_special_tokens: bool = False
+    spaces_between_special_tokens: bool = False
+
+
+@dataclass(frozen=True)
+class TemplateOptions:
+    """How a chat template is asked for a prompt."""
+
+    generation_prompt: bool = True
+    """The prompt ends where the assistant's message begins."""
+    continue_final_message: bool = False
+    """... or inside of the last message, which is the assistant's."""
+    special_tokens: bool = False
+    """The tokeniser adds its own, beside those that the template wrote."""
+    documents: tuple[Mapping[str, Any], ...] | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """More of the template's variables."""
+
+
+PLAIN_TEMPLATE = TemplateOptions()
 
 
 @dataclass(frozen=True)
@@ -67,6 +104,7 @@ class GenerationRequest:
 
     `complete_within_budget`: each choice keeps to the tag as a whole within `sampling.max_tokens`, the last of which
     is the stop token's. The server has checked that the engine's grammar takes such a budget.
+    `cache_salt`: prompts share cached computations only with those of equal salt. `priority`: lower ones come first.
     """
 
     request_id: str
@@ -74,20 +112,25 @@ class GenerationRequest:
     sampling: SamplingOptions
     structural_tag: str | None = None
     complete_within_budget: bool = False
+    cache_salt: str | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """One sampled token. `bytes` are its own bytes, which need not be whole UTF-8 characters.
+    """One token. `bytes` are its own bytes, which need not be whole UTF-8 characters.
 
     `logprob` is natural and finite (`LOGPROB_FLOOR` stands for minus infinity). `top` holds the most
-    likely tokens of the same position, most likely first, each with an empty `top`.
+    likely tokens of the same position, most likely first, each with an empty `top`. `rank` is 1 for the most likely
+    token of all, None if that is not known.
     """
 
     token: str
     bytes: bytes
     logprob: float
     top: tuple[TokenLogprob, ...] = ()
+    id: int = -1
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +141,10 @@ class Delta:
     incomplete or a stop string may be forming. `token_ids` include a closing stop token, whose
     text is never part of `text`. `finish_reason` is set on the last delta of the choice `index`,
     exactly once. `stop_reason` is the stop token's id or the stop string that ended the choice
-    (the stop string itself is not part of `text`).
+    (the stop string itself is not part of `text`, unless the request wants it there).
+
+    About the prompt: `cached_tokens` of it were not computed anew; its log probabilities, None for the first token,
+    come once, with the request's first delta.
     """
 
     index: int
@@ -107,6 +153,18 @@ class Delta:
     logprobs: tuple[TokenLogprob, ...] = ()
     finish_reason: FinishReason | None = None
     stop_reason: int | str | None = None
+    cached_tokens: int = 0
+    prompt_logprobs: tuple[TokenLogprob | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the engine is at: a count of steps that stands still while requests run means that it hangs."""
+
+    running: int
+    """Requests that it has not finished, those that wait for their turn included."""
+    steps: int
+    """Steps since the start, of all requests together."""
 
 
 class Engine(Protocol):
@@ -139,14 +197,19 @@ class Engine(Protocol):
         """True only while `generate` can produce tokens."""
         ...
 
+    def activity(self) -> Activity:
+        """Cheap enough to be asked every second."""
+        ...
+
     def render_chat(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None,
         *,
         reasoning: bool,
+        template: TemplateOptions = PLAIN_TEMPLATE,
     ) -> list[int]:
-        """Chat template plus tokeniser: the prompt's token ids, generation prompt included.
+        """Chat template plus tokeniser: the prompt's token ids.
 
         `messages` and `tools` are in OpenAI's wire form, except that a tool call's `arguments`
         are already parsed to an object where they are one. Raises PromptError when the template
@@ -154,8 +217,21 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def has_priorities(self) -> bool:
+        """Whether requests with a `priority` are scheduled by it."""
+        ...
+
+    def encode(self, text: str, *, special_tokens: bool) -> list[int]:
+        """The tokens of a text; with `special_tokens` also those that the tokeniser adds."""
+        ...
+
     def text_of(self, token_ids: Sequence[int]) -> str:
         """The text of tokens, special ones included."""
+        ...
+
+    def names_of(self, token_ids: Sequence[int]) -> list[str]:
+        """The tokens as the tokeniser's own vocabulary writes them."""
         ...
 
     def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:

@@ -15,14 +15,17 @@ from __future__ import annotations
 import array
 import asyncio
 import codecs
+import itertools
 import math
 import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine_native import Compiler, Matcher, Vocabulary
 from server.engines.base import (
+    PLAIN_TEMPLATE,
+    Activity,
     Delta,
     EngineError,
     EngineUnavailable,
@@ -30,6 +33,7 @@ from server.engines.base import (
     GenerationRequest,
     PromptError,
     SamplingOptions,
+    TemplateOptions,
     TokenLogprob,
 )
 
@@ -54,12 +58,16 @@ class Script:
     """Said when nothing constrains the answer."""
     phrases: tuple[str, ...] = ()
     """Spelled out now and then where the grammar allows them."""
+    answers: tuple[str, ...] = ()
+    """What the first requests are answered, in order, as far as the grammar allows it; then the dice go on."""
     fail_after: int | None = None
     """Raise EngineError after that many tokens."""
     die_after: int | None = None
     """Become unhealthy and raise EngineUnavailable after that many tokens."""
     stall_after: int | None = None
     """Say nothing more after that many tokens, until the request is aborted."""
+    step_seconds: float = 0.0
+    """How long a step takes."""
 
 
 _DEFAULT = Script()
@@ -83,17 +91,25 @@ class ScriptedEngine:
         self.prompts: list[str] = []
         self.aborted: list[str] = []
         self.running: set[str] = set()
+        self.has_priorities = True
         self._compiler = Compiler(self.vocabulary)
         self._healthy = False
+        self._closed = asyncio.Event()
+        self._steps = 0
+        self._acting = 0
 
     async def start(self) -> None:
         self._healthy = True
 
     async def close(self) -> None:
         self._healthy = False
+        self._closed.set()
 
     def is_healthy(self) -> bool:
         return self._healthy
+
+    def activity(self) -> Activity:
+        return Activity(running=self._acting, steps=self._steps)
 
     def render_chat(
         self,
@@ -101,19 +117,33 @@ class ScriptedEngine:
         tools: Sequence[Mapping[str, Any]] | None,
         *,
         reasoning: bool,
+        template: TemplateOptions = PLAIN_TEMPLATE,
     ) -> list[int]:
-        """One line per message; refuses a conversation that ends with the assistant."""
-        if messages[-1]["role"] == "assistant":
+        """One line per message; refuses a conversation that ends with the assistant, unless it is to go on."""
+        if messages[-1]["role"] == "assistant" and not template.continue_final_message:
             raise PromptError("the last message must not be the assistant's")
         lines = [f"{message['role']}: {message['content']}\n" for message in messages]
         if tools:
             lines.insert(0, f"tools: {', '.join(tool['function']['name'] for tool in tools)}\n")
-        prompt = "".join(lines) + ("think: " if reasoning else "assistant: ")
+        for document in template.documents or ():
+            lines.insert(0, f"document: {document}\n")
+        lines[:0] = [f"{name}: {value}\n" for name, value in template.variables.items()]
+        prompt = "".join(lines)
+        if template.continue_final_message:
+            prompt = prompt.removesuffix("\n")
+        elif template.generation_prompt:
+            prompt += "think: " if reasoning else "assistant: "
         self.prompts.append(prompt)
-        return list(prompt.encode("utf-8"))
+        return self.encode(prompt, special_tokens=template.special_tokens)
+
+    def encode(self, text: str, *, special_tokens: bool) -> list[int]:
+        return [*([END] if special_tokens else []), *text.encode("utf-8")]
 
     def text_of(self, token_ids: Sequence[int]) -> str:
         return bytes(token for token in token_ids if token != END).decode("utf-8", errors="replace")
+
+    def names_of(self, token_ids: Sequence[int]) -> list[str]:
+        return ["<|endoftext|>" if token == END else f"0x{token:02X}" for token in token_ids]
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         if not self._healthy:
@@ -126,12 +156,14 @@ class ScriptedEngine:
         ]
         try:
             step = 0
+            about_prompt = _about_prompt(request)
             while running := [choice for choice in choices if not choice.finished]:
                 await self._act(step)
                 step += 1
                 for choice in running:
-                    yield choice.step()
-            finished = True
+                    yield replace(choice.aborted() if self._closed.is_set() else choice.step(), **about_prompt)
+                    about_prompt = {}
+            finished = not self._closed.is_set()
         finally:
             self.running.discard(request.request_id)
             if not finished:
@@ -147,9 +179,14 @@ class ScriptedEngine:
 
     async def _act(self, step: int) -> None:
         """Let others run, then fail or stall if the script says so."""
-        await asyncio.sleep(0)
-        if step == self.script.stall_after:
-            await asyncio.Event().wait()
+        self._acting += 1
+        try:
+            await asyncio.sleep(self.script.step_seconds)
+            if step == self.script.stall_after:
+                await self._closed.wait()
+        finally:
+            self._acting -= 1
+        self._steps += 1
         if step == self.script.fail_after:
             raise EngineError("the script says so")
         if step == self.script.die_after:
@@ -157,8 +194,11 @@ class ScriptedEngine:
             raise EngineUnavailable("the script says so")
 
     def _tokens(self, request: GenerationRequest, index: int) -> _Tokens:
+        asked = len(self.requests)
+        answer = self.script.answers[asked - 1] if asked <= len(self.script.answers) else None
         if request.structural_tag is None:
-            return _Replayed(self.script.text.encode("utf-8"))
+            text = self.script.text if answer is None else answer
+            return _Replayed(text.encode("utf-8"), again=request.sampling.ignore_eos)
         grammar = self._compiler.compile_structural_tag(request.structural_tag)
         dice = random.Random(f"{request.sampling.seed}/{index}")
         phrases = tuple(phrase.encode("utf-8") for phrase in self.script.phrases)
@@ -166,7 +206,20 @@ class ScriptedEngine:
         if request.complete_within_budget:
             assert request.sampling.max_tokens is not None
             matcher.set_token_budget(request.sampling.max_tokens - 1)  # one is left for the end token
-        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases, _Wishes(request.sampling))
+        spelling = [] if answer is None else [*answer.encode("utf-8"), END]
+        return _Drawn(matcher, self.vocabulary.vocab_size, dice, phrases, _Wishes(request.sampling), spelling)
+
+
+def _about_prompt(request: GenerationRequest) -> dict[str, Any]:
+    """All tokens of a prompt are equally likely, and half of them are in a cache."""
+    about: dict[str, Any] = {"cached_tokens": len(request.prompt_token_ids) // 2}
+    wanted = request.sampling.prompt_logprobs
+    if wanted is not None:
+        each = -math.log(END + 1)
+        rest = request.prompt_token_ids[1:]
+        top = tuple(_logprob(token, each) for token in range(wanted))
+        about["prompt_logprobs"] = (None, *(_logprob(token, each, top) for token in rest))
+    return about
 
 
 class _Tokens:
@@ -177,10 +230,10 @@ class _Tokens:
 
 
 class _Replayed(_Tokens):
-    """The script's bytes, then the end token; every token was allowed."""
+    """The script's bytes, then the end token, or the text `again` and again; every token was allowed."""
 
-    def __init__(self, text: bytes) -> None:
-        self._rest = iter(text)
+    def __init__(self, text: bytes, *, again: bool = False) -> None:
+        self._rest = itertools.cycle(text) if again else iter(text)
 
     def draw(self) -> tuple[int, Sequence[int]]:
         return next(self._rest, END), range(END + 1)
@@ -216,15 +269,22 @@ class _Drawn(_Tokens):
     """Random tokens out of the matcher's mask."""
 
     def __init__(
-        self, matcher: Matcher, size: int, dice: random.Random, phrases: tuple[bytes, ...], wishes: _Wishes
+        self,
+        matcher: Matcher,
+        size: int,
+        dice: random.Random,
+        phrases: tuple[bytes, ...],
+        wishes: _Wishes,
+        spelling: list[int],
     ) -> None:
+        """`spelling`: the tokens to begin with."""
         self._wishes = wishes
         self._said = b""
         self._matcher = matcher
         self._size = size
         self._dice = dice
         self._phrases = phrases
-        self._spelling: list[int] = []
+        self._spelling = spelling
         self._row = array.array("i", bytes(4 * ((size + 31) // 32)))
 
     def draw(self) -> tuple[int, Sequence[int]]:
@@ -294,12 +354,18 @@ class _Choice:
             stop_reason=stop_reason,
         )
 
+    def aborted(self) -> Delta:
+        """The last delta of a choice that the engine gave up."""
+        self.finished = True
+        return Delta(index=self._index, text="", finish_reason="abort")
+
     def _ending(self, ended: bool) -> tuple[FinishReason | None, int | str | None]:
         """Why the choice ends here, if it does; a stop string and what follows leave the text."""
         found = [(self._held.find(stop), stop) for stop in self._sampling.stop if stop in self._held]
         if found:
             place, stop = min(found)
-            self._held = self._held[:place]
+            kept = len(stop) if self._sampling.include_stop_str_in_output else 0
+            self._held = self._held[: place + kept]
             return "stop", stop
         if ended:
             return "stop", END
@@ -331,4 +397,4 @@ class _Choice:
 def _logprob(token: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
     raw = b"" if token == END else bytes([token])
     text = "<|endoftext|>" if token == END else raw.decode("utf-8", errors="replace")
-    return TokenLogprob(token=text, bytes=raw, logprob=logprob, top=top)
+    return TokenLogprob(token=text, bytes=raw, logprob=logprob, top=top, id=token, rank=1)

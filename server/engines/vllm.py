@@ -16,18 +16,22 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.engines.base import (
     LOGPROB_FLOOR,
+    PLAIN_TEMPLATE,
+    Activity,
     Delta,
     EngineError,
     EngineUnavailable,
     FinishReason,
     GenerationRequest,
     PromptError,
+    TemplateOptions,
     TokenLogprob,
 )
 from server.model_format import chat_template_text
@@ -40,7 +44,7 @@ from server.vllm_plugin.stop_tokens import stop_token_ids
 from structural_tags.formats import reasoning_switches
 
 if TYPE_CHECKING:
-    from vllm.outputs import CompletionOutput
+    from vllm.outputs import CompletionOutput, RequestOutput
     from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -55,6 +59,17 @@ _OURS = ("model", "scheduler_cls", "worker_cls", "served_model_name", "max_model
 
 _FINISH: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "abort": "abort"}
 """vLLM's finish reasons; any other is an error."""
+
+_DEFAULTED = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+)
+"""Options for which the model may have a default of its own."""
 
 _GIB = 1 << 30
 
@@ -79,6 +94,7 @@ class VllmEngine:
         self._template: str | None = None
         self._stats: Path | None = None
         self._running: set[str] = set()
+        self._steps = Steps()
 
     @property
     def model_id(self) -> str:
@@ -122,7 +138,9 @@ class VllmEngine:
 
         arguments = _engine_arguments(self._settings, cpu=current_platform.is_cpu())
         llm = _async_llm_class().from_engine_args(
-            AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER
+            AsyncEngineArgs(**arguments),
+            usage_context=UsageContext.OPENAI_API_SERVER,
+            stat_loggers=[_step_counter(self._steps)],
         )
         self._llm = llm
         self._params_cls = _sampling_params_class()
@@ -162,27 +180,47 @@ class VllmEngine:
     def is_healthy(self) -> bool:
         return self._llm is not None and not self._llm.errored
 
+    def activity(self) -> Activity:
+        # Not `_running`: a request that is finished in the engine stays there until its client has read it all.
+        running = 0 if self._llm is None else self._llm.output_processor.get_num_unfinished_requests()
+        return Activity(running=running, steps=self._steps.count)
+
     def render_chat(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None,
         *,
         reasoning: bool,
+        template: TemplateOptions = PLAIN_TEMPLATE,
     ) -> list[int]:
+        variables = {**dict.fromkeys(reasoning_switches(), reasoning), **template.variables}
         try:
             text = self._tokenizer.apply_chat_template(
                 [dict(message) for message in messages],
                 tools=[dict(tool) for tool in tools] if tools else None,
                 chat_template=self._template,
-                add_generation_prompt=True,
+                add_generation_prompt=template.generation_prompt,
+                continue_final_message=template.continue_final_message,
+                documents=None if template.documents is None else [dict(each) for each in template.documents],
                 tokenize=False,
-                **dict.fromkeys(reasoning_switches(), reasoning),
+                **variables,
             )
         except Exception as error:
             # Templates are code: whatever they raise, these messages are not what they take.
             raise PromptError(f"the chat template refuses them: {_sentence(error)}") from error
+        return self.encode(text, special_tokens=template.special_tokens)
+
+    @property
+    def has_priorities(self) -> bool:
+        return self._settings.vllm.get("scheduling_policy") == "priority"
+
+    def encode(self, text: str, *, special_tokens: bool) -> list[int]:
         with self._encode_lock:  # tokenisers may be borrowed by one thread at a time only
-            return list(self._tokenizer.encode(text, add_special_tokens=False))
+            return list(self._tokenizer.encode(text, add_special_tokens=special_tokens))
+
+    def names_of(self, token_ids: Sequence[int]) -> list[str]:
+        with self._encode_lock:
+            return [name or "" for name in self._tokenizer.convert_ids_to_tokens(list(token_ids))]
 
     def text_of(self, token_ids: Sequence[int]) -> str:
         with self._encode_lock:
@@ -202,9 +240,10 @@ class VllmEngine:
                 f"{llm.model_config.max_model_len} with the answer"
             )
         outputs = llm.generate(
-            tokens_input(prompt),
+            tokens_input(prompt, cache_salt=request.cache_salt),
             self._sampling_params(request, room),
             request.request_id,
+            priority=request.priority,
             # Reasoning is part of the grammar: the mask applies from the first token.
             reasoning_ended=True,
         )
@@ -213,8 +252,10 @@ class VllmEngine:
             with _vllm_errors():
                 async with contextlib.aclosing(outputs):
                     async for output in outputs:
+                        about_prompt = self._about_prompt(output, request)
                         for choice in output.outputs:
-                            yield self._delta(choice, request.sampling.logprobs)
+                            yield self._delta(choice, request.sampling.logprobs, about_prompt)
+                            about_prompt.pop("prompt_logprobs", None)
         finally:
             self._running.discard(request.request_id)
 
@@ -231,7 +272,8 @@ class VllmEngine:
         options = request.sampling
         values = dict(self._defaults)
         values.pop("max_tokens", None)
-        for name, value in (("temperature", options.temperature), ("top_p", options.top_p)):
+        for name in _DEFAULTED:
+            value = getattr(options, name)
             if value is not None:
                 values[name] = value
         tag = request.structural_tag
@@ -247,15 +289,28 @@ class VllmEngine:
             bad_words=list(options.bad_words),
             allowed_token_ids=None if options.allowed_token_ids is None else list(options.allowed_token_ids),
             logprobs=options.logprobs,
+            prompt_logprobs=options.prompt_logprobs,
+            include_stop_str_in_output=options.include_stop_str_in_output,
+            ignore_eos=options.ignore_eos,
             structured_outputs=None if tag is None else StructuredOutputsParams(structural_tag=tag),
             extra_args={COMPLETE_WITHIN_BUDGET: True} if request.complete_within_budget else None,
             output_kind=RequestOutputKind.DELTA,
-            # The parser of tool calls must see markers that the tokenizer calls special, and nothing added.
-            skip_special_tokens=False,
-            spaces_between_special_tokens=False,
+            skip_special_tokens=options.skip_special_tokens,
+            spaces_between_special_tokens=options.spaces_between_special_tokens,
         )
 
-    def _delta(self, choice: CompletionOutput, top: int | None) -> Delta:
+    def _about_prompt(self, output: RequestOutput, request: GenerationRequest) -> dict[str, Any]:
+        """Fields of a delta."""
+        about: dict[str, Any] = {"cached_tokens": output.num_cached_tokens or 0}
+        wanted = request.sampling.prompt_logprobs
+        if wanted is not None and output.prompt_logprobs:
+            about["prompt_logprobs"] = tuple(
+                None if entries is None else _token_logprob(self._tokens, token, entries, wanted)
+                for token, entries in zip(request.prompt_token_ids, output.prompt_logprobs, strict=True)
+            )
+        return about
+
+    def _delta(self, choice: CompletionOutput, top: int | None, about_prompt: Mapping[str, Any]) -> Delta:
         finish = None if choice.finish_reason is None else _FINISH.get(choice.finish_reason, "error")
         token_ids = tuple(choice.token_ids)
         logprobs: tuple[TokenLogprob, ...] = ()
@@ -271,20 +326,44 @@ class VllmEngine:
             logprobs=logprobs,
             finish_reason=finish,
             stop_reason=choice.stop_reason,
+            **about_prompt,
         )
 
 
 def _token_logprob(tokens: Sequence[bytes], token: int, entries: Mapping[int, Any], top: int) -> TokenLogprob:
     """One position: vLLM's entries (token id -> logprob and rank) with each token's own bytes from `tokens`."""
 
-    def one(token: int, logprob: float, most_likely: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
-        raw = tokens[token]
-        finite = max(logprob, LOGPROB_FLOOR) if math.isfinite(logprob) else LOGPROB_FLOOR
-        return TokenLogprob(raw.decode("utf-8", "replace"), raw, finite, most_likely)
+    def one(token: int, most_likely: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+        raw, entry = tokens[token] if token < len(tokens) else b"", entries[token]
+        finite = max(entry.logprob, LOGPROB_FLOOR) if math.isfinite(entry.logprob) else LOGPROB_FLOOR
+        return TokenLogprob(raw.decode("utf-8", "replace"), raw, finite, most_likely, token, entry.rank)
 
-    ranked = sorted(entries.items(), key=lambda item: (item[1].rank or 0, item[0]))
-    most_likely = tuple(one(other, entry.logprob) for other, entry in ranked[:top])
-    return one(token, entries[token].logprob, most_likely)
+    ranked = sorted(entries, key=lambda other: (entries[other].rank or 0, other))
+    return one(token, tuple(one(other) for other in ranked[:top]))
+
+
+@dataclass
+class Steps:
+    """Steps that the engine process has told of."""
+
+    count: int = 0
+
+
+def _step_counter(steps: Steps) -> Callable[..., Any]:
+    """A factory of vLLM's stat loggers whose loggers count steps; vLLM calls `record` once for each."""
+    from vllm.v1.metrics.loggers import StatLoggerBase
+
+    class StepCounter(StatLoggerBase):
+        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
+            return
+
+        def record(self, *arguments: Any, **more: Any) -> None:
+            steps.count += 1
+
+        def log_engine_initialized(self) -> None:
+            return
+
+    return StepCounter
 
 
 def _sampling_params_class() -> type[SamplingParams]:
@@ -323,7 +402,7 @@ def _vllm_errors() -> Iterator[None]:
     except EngineDeadError as error:
         raise EngineUnavailable("the engine process is dead") from error
     except (VLLMClientError, ValueError) as error:
-        raise PromptError(_sentence(error)) from error
+        raise PromptError(_sentence(error), param=getattr(error, "parameter", None)) from error
     except (asyncio.CancelledError, GeneratorExit, EngineError):
         raise
     except Exception as error:

@@ -1,96 +1,61 @@
 """`POST /v1/chat/completions`.
 
-A request's life: body -> checked request -> plan and prompt (`generation.start`) -> engine -> answer. Until
-the first event of a stream is ready, failures are ordinary error answers; after it they are the last event.
+A request's life: body -> checked request -> plan and prompt (`generation.start`) -> engine -> answer.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from fastapi import APIRouter
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
-from server import sse
-from server.engines.base import EngineUnavailable, PromptError
-from server.errors import ApiError, internal, unavailable
+from server import serving, sse
+from server.answer import prompt_logprobs
+from server.errors import ApiError
 from server.generation import Generation, start
-from server.metrics import Outcome
 from server.state import ServerState, state_of
-from server.wire.body import parse_object, read_body
+from server.wire.body import parse_object
 from server.wire.chat_request import ChatRequest, parse_chat_request
 from server.wire.chat_response import ChatChunk, ChatCompletion, ChunkChoice, Usage
 
-log = logging.getLogger("strictserve")
 router = APIRouter()
-
-_CLIENT_CLOSED_REQUEST = 499
-"""nginx's status for a request whose client has gone; nobody reads it but the access log."""
-
-
-_LONG_BODY = 64 << 10
-"""Bytes; longer ones are parsed off the event loop (about 0.2 s per MB at worst, measured)."""
 
 
 @router.post("/v1/chat/completions")
 async def chat_completions(request: Request) -> Response:
     """Answer one chat request, as JSON or as a stream of events."""
     state = state_of(request)
-    try:
-        response = await _respond(state, request)
-    except (sse.ClientGone, ClientDisconnect):
-        state.metrics.request_ended("disconnect")
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
-    except Exception as error:
-        failure = _api_error(error)
-        state.metrics.request_ended("invalid" if failure.status < 500 else "error")
-        raise failure from error
-    if not isinstance(response, sse.EventStream):
-        state.metrics.request_ended("success")
-    return response
+    return await serving.answer(state, _respond(state, request))
 
 
 async def _respond(state: ServerState, request: Request) -> Response:
     arrived = time.perf_counter()
-    raw = await read_body(request, max_bytes=state.settings.server.max_body_bytes)
-    if len(raw) > _LONG_BODY:
-        chat = await asyncio.to_thread(_parse, state, raw)
-    else:
-        chat = _parse(state, raw)
+    chat = await serving.checked_body(state, request, lambda raw: _parse(state, raw))
     state.check_model(chat.model)
-    generation = await sse.until_disconnect(request.receive, start(state, chat, arrived=arrived))
+    work = serving.in_time(state, start(state, chat, arrived=arrived), arrived)
+    generation = await sse.until_disconnect(request.receive, work)
     if chat.stream:
-        events = _Events(state, generation, include_usage=chat.include_usage)
-        # Started here, under the watch, so that its clean-up runs however the response ends.
-        stream = events.run()
-        first = await sse.until_disconnect(request.receive, anext(stream))
-        response: Response = sse.EventStream(first, stream)
+        source = _Chunks(state, generation, chat)
+        response: Response = await serving.stream(state, request, source)
     else:
-        work = _complete(state, generation)
-        completion = await sse.until_disconnect(request.receive, work)
-        response = Response(completion.to_json(), media_type="application/json")
-    response.headers["x-request-id"] = generation.id
-    if generation.warning is not None:
-        one_line = " ".join(generation.warning.encode("ascii", "backslashreplace").decode("ascii").split())
-        response.headers["x-strictserve-warning"] = one_line
+        await sse.until_disconnect(request.receive, serving.drain(generation))
+        response = Response(_completion(state, generation, chat).to_json(), media_type="application/json")
+    serving.add_headers(response, generation)
     return response
 
 
 def _parse(state: ServerState, raw: bytes) -> ChatRequest:
-    depth = state.settings.server.max_json_depth
-    return parse_chat_request(parse_object(raw, max_depth=depth), max_depth=depth)
+    server = state.settings.server
+    body = parse_object(raw, max_depth=server.max_json_depth)
+    return parse_chat_request(body, max_depth=server.max_json_depth, strict=server.strict_fields)
 
 
-async def _complete(state: ServerState, generation: Generation) -> ChatCompletion:
-    async with aclosing(generation.chunks()) as chunks:
-        async for _ in chunks:
-            pass  # the answers fold what they return
-    return ChatCompletion(
+def _completion(state: ServerState, generation: Generation, chat: ChatRequest) -> ChatCompletion:
+    completion = ChatCompletion(
         id=generation.id,
         object="chat.completion",
         created=generation.created,
@@ -99,38 +64,34 @@ async def _complete(state: ServerState, generation: Generation) -> ChatCompletio
         usage=generation.usage,
         system_fingerprint=state.system_fingerprint,
     )
+    if chat.prompt_logprobs is not None:
+        completion.prompt_logprobs = prompt_logprobs(generation.prompt_logprobs)
+    if chat.return_token_ids:
+        completion.prompt_token_ids = list(generation.prompt_token_ids)
+    return completion
 
 
-class _Events:
-    """The events of one stream, and how the stream ended."""
+class _Chunks:
+    """The events of one stream: a chunk each, the usage if wanted, the end mark."""
 
-    def __init__(self, state: ServerState, generation: Generation, *, include_usage: bool) -> None:
+    def __init__(self, state: ServerState, generation: Generation, chat: ChatRequest) -> None:
         self._state = state
         self._generation = generation
-        self._include_usage = include_usage
+        self._include_usage = chat.include_usage
+        self._continuous_usage = chat.continuous_usage
+        self._tell_prompt = chat.return_token_ids is True
 
-    async def run(self) -> AsyncGenerator[bytes, None]:
-        """Raises only before the first event; the route counts that. Later failures are events."""
-        sent = False
-        outcome: Outcome = "disconnect"  # what it is if we are closed at a yield
-        try:
-            async with aclosing(self._generation.chunks()) as chunks:
-                async for choice in chunks:
-                    event = self._event([choice], None)
-                    sent = True
-                    yield event
-            if self._include_usage:
-                yield self._event([], self._generation.usage)
-            outcome = "success"
-            yield sse.DONE
-        except Exception as error:
-            if not sent:
-                raise
-            outcome = "error"
-            yield sse.error_event(_api_error(error).body())
-        finally:
-            if sent:
-                self._state.metrics.request_ended(outcome)
+    async def events(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._generation.chunks()) as chunks:
+            async for choice in chunks:
+                yield self._event([choice], self._generation.usage if self._continuous_usage else None)
+
+    def closing(self) -> Sequence[bytes]:
+        usage = [self._event([], self._generation.usage)] if self._include_usage else []
+        return [*usage, sse.DONE]
+
+    def failing(self, error: ApiError) -> Sequence[bytes]:
+        return [sse.error_event(error.body())]
 
     def _event(self, choices: list[ChunkChoice], usage: Usage | None) -> bytes:
         chunk = ChatChunk(
@@ -143,16 +104,7 @@ class _Events:
         )
         if self._include_usage:
             chunk.usage = usage
+        if self._tell_prompt:
+            chunk.prompt_token_ids = list(self._generation.prompt_token_ids)
+            self._tell_prompt = False
         return sse.event(chunk.to_json())
-
-
-def _api_error(error: Exception) -> ApiError:
-    """What the client is told; our own faults go to the log whole and to the client as one sentence."""
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, EngineUnavailable):
-        return unavailable()
-    if isinstance(error, PromptError):
-        return ApiError(f"messages: {error}", param="messages", code="invalid_value")
-    log.error("a chat request failed", exc_info=error)
-    return internal()

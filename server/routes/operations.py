@@ -1,4 +1,4 @@
-"""For those who run the server: `/health`, `/metrics`, `/version`."""
+"""For those who run the server: `/health`, `/ready`, `/metrics`, `/version`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ router = APIRouter()
 
 @router.get("/health")
 async def health(request: Request) -> dict[str, str]:
-    """200 only while the engine can generate; 503 otherwise."""
-    if not state_of(request).engine.is_healthy():
+    """200 only while the engine can generate; 503 otherwise: the process is to be replaced."""
+    if not state_of(request).is_available():
+        raise unavailable()
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(request: Request) -> dict[str, str]:
+    """200 only while new requests are welcome; 503 otherwise, also while running ones end before a stop."""
+    if not state_of(request).is_ready():
         raise unavailable()
     return {"status": "ok"}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast
+from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, PrivateAttr, Tag
 
 T = TypeVar("T")
 
@@ -20,7 +20,37 @@ Items = Annotated[list[T], _StopAtFirst()]
 million error objects."""
 
 
+def _text_or_array(value: Any) -> str:
+    return "text" if isinstance(value, str) else "array"
+
+
+TextOr = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[T], _StopAtFirst(), Tag("array")], Discriminator(_text_or_array)
+]
+"""A string, or a list like `Items`: decided first, so that a fault is told where it is."""
+
+
 class Wire(BaseModel):
     """No coercion ("1" is no number), no unknown fields, no change after checking."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Body(Wire):
+    """A whole request."""
+
+    _unknown: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Fields that were left out because nobody knows them (`unknown_fields.validate`)."""
+        return self._unknown
+
+
+class Answer(BaseModel):
+    """What clients get back. A key appears exactly when it was given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def to_json(self) -> str:
+        return self.model_dump_json(exclude_unset=True)

@@ -13,7 +13,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from server.errors import ApiError
+from server.errors import ApiError, too_large
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,11 +26,7 @@ async def read_body(request: Request, *, max_bytes: int) -> bytes:
     async for chunk in request.stream():
         size += len(chunk)
         if size > max_bytes:
-            raise ApiError(
-                f"the request body is longer than {max_bytes} bytes",
-                status=413,
-                code="request_too_large",
-            )
+            raise too_large(max_bytes)
         chunks.append(chunk)
     return b"".join(chunks)
 

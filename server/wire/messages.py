@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from server.wire.base import Items, Wire
+from server.wire.tools import INPUT
 
 
 class TextPart(Wire):
@@ -30,8 +31,10 @@ def _parts(value: Any) -> Any:
     raise PydanticCustomError("content_type", "must be a string or an array of text parts")
 
 
-Content = Annotated[Items[TextPart], BeforeValidator(_parts)]
-OptionalContent = Annotated[Items[TextPart] | None, BeforeValidator(_parts)]
+Content = Annotated[Items[TextPart], BeforeValidator(_parts, json_schema_input_type=str | list[TextPart])]
+OptionalContent = Annotated[
+    Items[TextPart] | None, BeforeValidator(_parts, json_schema_input_type=str | list[TextPart] | None)
+]
 
 
 def join(content: list[TextPart] | None) -> str:
@@ -53,6 +56,30 @@ class ToolCall(Wire):
     function: CalledFunction
 
 
+class CustomCall(Wire):
+    name: str
+    input: str
+
+
+class CustomToolCall(Wire):
+    """A call of a custom tool; templates see a function with the argument `input`."""
+
+    index: int | None = None
+    id: str
+    type: Literal["custom"]
+    custom: CustomCall
+
+
+def _call_branch(value: Any) -> str:
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return "custom" if kind == "custom" else "function"
+
+
+AnyCall = Annotated[
+    Annotated[ToolCall, Tag("function")] | Annotated[CustomToolCall, Tag("custom")], Discriminator(_call_branch)
+]
+
+
 class SystemMessage(Wire):
     role: Literal["system", "developer"]
     content: Content
@@ -68,7 +95,7 @@ class UserMessage(Wire):
 class AssistantMessage(Wire):
     role: Literal["assistant"]
     content: OptionalContent = None
-    tool_calls: Items[ToolCall] | None = None
+    tool_calls: Items[AnyCall] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     name: str | None = None
@@ -118,7 +145,10 @@ def for_template(message: Message) -> dict[str, Any]:
     return plain
 
 
-def _call_for_template(call: ToolCall) -> dict[str, Any]:
+def _call_for_template(call: ToolCall | CustomToolCall) -> dict[str, Any]:
+    if isinstance(call, CustomToolCall):
+        function = {"name": call.custom.name, "arguments": {INPUT: call.custom.input}}
+        return {"id": call.id, "type": "function", "function": function}
     arguments: Any = call.function.arguments
     try:
         parsed = json.loads(call.function.arguments)

@@ -24,31 +24,54 @@ _TYPES = {
 }
 
 
-def place(body: Any, loc: Sequence[int | str], *, missing: bool = False) -> str:
+def place(body: Any, loc: Sequence[int | str], *, of_key: bool = False) -> str:
     """The error's location in the form `tools[1].function.name`.
 
-    Pydantic puts the names of union branches between the keys; they are told apart by walking
-    the body along: what is not there is a branch name, unless a key is `missing`: that one is the
-    last element and belongs to the object reached so far.
+    Pydantic puts the names of union branches between the keys; see `path`. `of_key`: the last element is a key,
+    whether it is there or missing.
     """
-    path = ""
-    here = body
+    written = ""
+    for step in path(body, loc, of_key=of_key):
+        written += f"[{step}]" if isinstance(step, int) else f".{step}" if written else step
+    return written
+
+
+def path(body: Any, loc: Sequence[int | str], *, of_key: bool = False) -> list[int | str]:
+    """The same as keys and indices.
+
+    Branches are told apart by walking the body along. The branch of a discriminated union is called like the object's
+    `type` or `role`, and comes once, before any key of the object; of other branches there is no such key.
+    """
+    steps: list[int | str] = []
+    here, branched = body, False
     for step, element in enumerate(loc):
-        absent = missing and step == len(loc) - 1
-        if isinstance(here, dict) and isinstance(element, str) and (element in here or absent):
-            path += f".{element}" if path else element
-            here = here.get(element)
+        is_key = of_key and step == len(loc) - 1
+        if isinstance(here, dict) and isinstance(element, str):
+            if not branched and not is_key and _is_branch(here, loc[step : step + 2]):
+                branched = True
+            elif element in here or is_key:
+                steps.append(element)
+                here, branched = here.get(element), False
         elif isinstance(here, list) and isinstance(element, int):
-            path += f"[{element}]"
-            here = here[element] if element < len(here) else None
-    return path
+            steps.append(element)
+            here, branched = here[element] if element < len(here) else None, False
+    return steps
+
+
+def _is_branch(here: dict[Any, Any], ahead: Sequence[int | str]) -> bool:
+    """Whether the next element, although it may be a key of `here`, is the name of a union's branch: it is the object's
+    `type` or `role`; or its value has no inside, and what follows is a key beside it."""
+    if ahead[0] in (here.get("type"), here.get("role")):
+        return True
+    value = here.get(ahead[0])
+    return len(ahead) == 2 and value is not None and not isinstance(value, dict | list) and ahead[1] in here
 
 
 def from_validation(error: ValidationError, body: Any) -> ApiError:
     """The first fault of the request as a 400."""
     detail = error.errors(include_url=False, include_input=False)[0]
     kind = detail["type"]
-    param = place(body, detail["loc"], missing=kind == "missing")
+    param = place(body, detail["loc"], of_key=kind in ("missing", "extra_forbidden"))
     if kind.startswith("union_tag_"):
         field = detail.get("ctx", {}).get("discriminator", "'type'").strip("'")
         param = f"{param}.{field}" if param else field

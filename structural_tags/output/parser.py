@@ -121,6 +121,11 @@ class OutputParser:
             self._after = block.off
             self._part = self._read_after
 
+    @property
+    def reasons(self) -> bool:
+        """Whether the text so far ends inside the reasoning, or before it."""
+        return self._part in (self._read_opening, self._read_pad, self._read_reasoning)
+
     def feed(self, text: str) -> list[Event]:
         """What is certain after `text`; neighbouring events of one kind are joined."""
         if self._finished:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 class Call:
     """One POST to the app, running in a task of its own."""
 
-    def __init__(self, app: FastAPI, body: dict[str, Any]) -> None:
+    def __init__(self, app: FastAPI, body: dict[str, Any], path: str = "/v1/chat/completions") -> None:
         self.status: int | None = None
         self.received = b""
         self.got_body = asyncio.Event()
@@ -24,8 +24,8 @@ class Call:
             "http_version": "1.1",
             "method": "POST",
             "scheme": "http",
-            "path": "/v1/chat/completions",
-            "raw_path": b"/v1/chat/completions",
+            "path": path,
+            "raw_path": path.encode(),
             "query_string": b"",
             "root_path": "",
             "headers": [(b"content-type", b"application/json")],

@@ -50,11 +50,16 @@ async def running(
     tool_format: str = "hermes",
     max_model_len: int = 1 << 20,
     model: Mapping[str, Any] = MappingProxyType({}),
+    responses: Mapping[str, Any] = MappingProxyType({}),
+    tables: Mapping[str, Any] = MappingProxyType({}),
     **server: Any,
 ) -> AsyncIterator[Running]:
-    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`."""
+    """`server` are keys of the settings' `[server]` table, `model` more keys of `[model]`, `responses` of its own,
+    `tables` other tables."""
     engine = ScriptedEngine(script, max_model_len=max_model_len)
-    settings = Settings.model_validate({"server": server, "model": {"tool_format": tool_format, **model}})
+    settings = Settings.model_validate(
+        {"server": server, "model": {"tool_format": tool_format, **model}, "responses": responses, **tables}
+    )
     app = create_app(engine, settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     # openai-python names the type of httpx's successor here; it takes either.
@@ -73,7 +78,7 @@ async def running(
 
 
 def comparable(completion: dict[str, Any]) -> dict[str, Any]:
-    """What must not depend on streaming: everything but ids and the time."""
+    """What must not depend on streaming: everything but ids, the time, and what of the prompt was in a cache."""
     choices = []
     for choice in completion["choices"]:
         message = choice["message"]
@@ -97,6 +102,8 @@ def comparable(completion: dict[str, Any]) -> dict[str, Any]:
     return {
         "choices": choices,
         "model": completion["model"],
-        "usage": completion["usage"],
+        "usage": {
+            name: value for name, value in (completion["usage"] or {}).items() if name != "prompt_tokens_details"
+        },
         "system_fingerprint": completion["system_fingerprint"],
     }

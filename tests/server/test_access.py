@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import openai
 import pytest
 
 import server as package
+from server.settings import SettingsError
 from tests.server.bodies import body
 from tests.server.running import running
 
@@ -33,10 +36,50 @@ async def test_right_key_is_let_in_and_operations_need_none() -> None:
     headers = {b"authorization": f"Bearer {KEY}".encode()}
     async with running(api_key=KEY) as server:
         answer = await server.http.post("/v1/chat/completions", json=body(), headers=headers)
-        open_paths = [await server.http.get(path) for path in ("/health", "/metrics", "/version")]
+        open_paths = [await server.http.get(path) for path in ("/health", "/ready", "/metrics")]
 
     assert answer.status_code == 200
     assert [response.status_code for response in open_paths] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("key", ["first", "second", KEY, "in-the-file", "last"])
+@pytest.mark.parametrize("name", [b"authorization", b"x-api-key"])
+async def test_each_of_several_keys_is_let_in(tmp_path: Path, key: str, name: bytes) -> None:
+    (tmp_path / "keys").write_text("# ours\nin-the-file\n\n  last  \n")
+    sent = key.encode() if name == b"x-api-key" else b"Bearer " + key.encode()
+    async with running(api_key=["first", "second", KEY], api_key_file=str(tmp_path / "keys")) as server:
+        right = await server.http.get("/v1/models", headers={name: sent})
+        wrong = await server.http.get("/v1/models", headers={name: sent + b"x"})
+
+    assert (right.status_code, wrong.status_code) == (200, 401)
+
+
+async def test_comment_of_the_key_file_is_no_key(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("# ours\nkey")
+    async with running(api_key_file=str(tmp_path / "keys")) as server:
+        assert (await server.http.get("/v1/models", headers={"x-api-key": "# ours"})).status_code == 401
+
+
+@pytest.mark.parametrize("text", [None, "", "# nothing\n"])
+async def test_key_file_without_keys_does_not_open_the_server(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "keys").write_text(text)
+    with pytest.raises(SettingsError, match=r"server\.api_key_file"):
+        async with running(api_key_file=str(tmp_path / "keys")):
+            pass
+
+
+@pytest.mark.parametrize("path", ["/version", "/v1/models", "/", "/nothing", "/health/", "//health"])
+async def test_paths_that_are_not_named_open_need_a_key(path: str) -> None:
+    async with running(api_key="k") as server:
+        assert (await server.http.get(f"http://test{path}")).status_code == 401
+
+
+async def test_open_paths_are_a_setting() -> None:
+    async with running(api_key="k", open_paths=["/version"]) as server:
+        answers = [(await server.http.get(path)).status_code for path in ("/version", "/health", "/metrics")]
+
+    assert answers == [200, 401, 401]
 
 
 async def test_official_client_sees_authentication_error() -> None:
@@ -59,6 +102,8 @@ async def test_models_lists_the_one_model() -> None:
         "id": "scripted",
         "object": "model",
         "owned_by": "strictserve",
+        "root": "scripted",
+        "parent": None,
         "max_model_len": 77,
     }
     assert unknown.status_code == 404

@@ -51,6 +51,8 @@ async def test_plain_text_answer_has_openais_shape() -> None:
             "prompt_tokens": prompt,
             "completion_tokens": tokens,
             "total_tokens": prompt + tokens,
+            "prompt_tokens_details": {"cached_tokens": prompt // 2},
+            "completion_tokens_details": {"reasoning_tokens": 0},
         },
     }
 

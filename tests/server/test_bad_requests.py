@@ -64,12 +64,6 @@ WRONG: list[tuple[str, dict[str, Any], str | None, str]] = [
     ),
     ("empty assistant", message(role="assistant"), "messages[1]", "invalid_value"),
     (
-        "message field",
-        message(role="user", content="x", mood=1),
-        "messages[1].mood",
-        "unknown_parameter",
-    ),
-    (
         "tool id missing",
         message(role="tool", content="x"),
         "messages[1].tool_call_id",
@@ -83,11 +77,11 @@ WRONG: list[tuple[str, dict[str, Any], str | None, str]] = [
     ),
     ("template refuses", message(role="assistant", content="x"), "messages", "invalid_value"),
     ("model type", {"model": 3}, "model", "invalid_type"),
-    ("unknown field", {"temprature": 1}, "temprature", "unknown_parameter"),
+    ("unknown choice of tools", {"tool_chioce": "none"}, "tool_chioce", "unknown_parameter"),
     ("functions", {"functions": []}, "functions", "unsupported_parameter"),
-    ("penalty", {"frequency_penalty": 0.5}, "frequency_penalty", "unsupported_parameter"),
+    ("penalty high", {"frequency_penalty": 2.5}, "frequency_penalty", "invalid_value"),
     ("logit bias", {"logit_bias": {"x": 5}}, "logit_bias", "invalid_value"),
-    ("penalty false", {"presence_penalty": False}, "presence_penalty", "unsupported_parameter"),
+    ("penalty false", {"presence_penalty": False}, "presence_penalty", "invalid_type"),
     ("temperature text", {"temperature": "1"}, "temperature", "invalid_type"),
     ("temperature bool", {"temperature": True}, "temperature", "invalid_type"),
     ("temperature high", {"temperature": 2.1}, "temperature", "invalid_value"),
@@ -122,26 +116,15 @@ WRONG: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("stream text", {"stream": "yes"}, "stream", "invalid_type"),
     ("stream_options alone", {"stream_options": {}}, "stream_options", "invalid_value"),
     (
-        "stream option",
-        {"stream": True, "stream_options": {"x": 1}},
-        "stream_options.x",
-        "unknown_parameter",
-    ),
-    (
         "template kwarg",
-        {"chat_template_kwargs": {"x": 1}},
-        "chat_template_kwargs.x",
-        "unknown_parameter",
+        {"chat_template_kwargs": {"chat_template": "x"}},
+        "chat_template_kwargs",
+        "invalid_value",
     ),
     ("effort", {"reasoning_effort": "huge"}, "reasoning_effort", "invalid_value"),
     ("tools empty", {"tools": []}, "tools", "invalid_value"),
     ("tools object", {"tools": {}}, "tools", "invalid_type"),
-    (
-        "tool custom",
-        {"tools": [{"type": "custom", "custom": {}}]},
-        "tools[0].type",
-        "invalid_value",
-    ),
+    ("tool unknown", {"tools": [{"type": "magic", "magic": {}}]}, "tools[0].type", "invalid_value"),
     (
         "function missing",
         {"tools": [{"type": "function"}]},
@@ -396,6 +379,7 @@ async def test_unknown_path_and_method_have_openais_error_body() -> None:
         assert openai_error(await server.http.get("/v1/nothing"), 404)["code"] == "not_found"
         wrong_method = await server.http.get("/v1/chat/completions")
         assert openai_error(wrong_method, 405)["code"] == "method_not_allowed"
+        assert wrong_method.headers["allow"] == "POST"
 
 
 async def test_schema_past_a_limit_is_a_400_and_the_next_request_works() -> None:
@@ -487,3 +471,25 @@ def openai_error(response: httpx.Response, status: int) -> dict[str, Any]:
     assert set(error) == {"message", "type", "param", "code"}
     assert error["type"] == "invalid_request_error"
     return error
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/structured/validate"])
+async def test_numbers_longer_than_64_bits_are_taken_everywhere(path: str) -> None:
+    long = 10**30
+    schema = {
+        "type": "object",
+        "properties": {"n": {"const": long}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    chat = {"messages": MESSAGES, "response_format": schema_format(schema), "metadata": {"a": "b"}}
+    response = {"input": "x", "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}
+    async with running() as server:
+        answer = await server.http.post(path, json=response if path.endswith("responses") else chat)
+        again = None
+        if path.endswith("responses"):
+            again = await server.http.get(f"{path}/{answer.json()['id']}")
+
+    assert answer.status_code == 200, answer.text
+    assert str(long) in answer.text
+    assert again is None or again.json() == answer.json()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,26 @@ async def test_hang_up_in_the_middle_of_a_stream_aborts() -> None:
         assert_freed(server)
         assert call.status == 200
         assert b"[DONE]" not in call.received
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/responses", {"input": "x"}),
+        ("/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_hang_up_aborts_in_the_other_apis_too(path: str, fields: dict[str, Any], stream: bool) -> None:
+    async with running(Script(text="abc", stall_after=2)) as server:
+        call = Call(server.app, {**fields, "stream": stream}, path)
+        await until(lambda: server.engine.running)
+        if stream:
+            await asyncio.wait_for(call.got_body.wait(), 5)
+        call.hang_up()
+        await call.ended()
+
+        assert_freed(server)
 
 
 async def test_hang_up_before_the_first_token_of_a_stream_aborts() -> None:

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def test_shipped_file_states_the_defaults() -> None:
-    assert load_settings(REPOSITORY / "configs" / "server.toml", {}) == Settings()
+    assert load_settings(REPOSITORY / "configs" / "server.toml") == Settings()
 
 
 def test_shipped_file_names_every_key() -> None:
@@ -30,7 +30,7 @@ def test_command_line_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text('[server]\nport = 1\nhost = "h"\n[vllm]\nmax_num_seqs = 3\n')
 
-    settings = load_settings(file, {"server": {"port": 2}, "model": {"path": "m"}})
+    settings = load_settings(file, ({}, {"server": {"port": 2}, "model": {"path": "m"}}))
 
     assert (settings.server.port, settings.server.host, settings.model.path) == (2, "h", "m")
     assert settings.vllm == {"max_num_seqs": 3}
@@ -52,7 +52,7 @@ def test_wrong_file_names_the_key(tmp_path: Path, text: str, reason: str) -> Non
     file.write_text(text)
 
     with pytest.raises(SettingsError) as caught:
-        load_settings(file, {"server": {}})
+        load_settings(file, ({}, {"server": {}}))
 
     assert str(file) in str(caught.value)
     assert reason in str(caught.value)
@@ -60,7 +60,7 @@ def test_wrong_file_names_the_key(tmp_path: Path, text: str, reason: str) -> Non
 
 def test_missing_file_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nothing\.toml"):
-        load_settings(tmp_path / "nothing.toml", {})
+        load_settings(tmp_path / "nothing.toml")
 
 
 CALLS = '<tool_call>\\n{"name": x, "arguments": y} in tools '

@@ -99,3 +99,54 @@ def test_stream_folded_by_the_client_equals_the_single_answer(live: LiveEngine, 
         elif "extra_body" in extra:
             assert choice["finish_reason"] == "stop"
             assert message["content"] in CITIES or re.fullmatch(DATE, message["content"])
+
+
+def test_other_endpoints_and_custom_tools_on_the_real_model(live: LiveEngine) -> None:
+    engine: Any = Borrowed(live.engine)
+    app = create_app(engine, Settings.model_validate({"model": {"tool_format": "hermes"}}))
+    grammar = {"syntax": "lark", "definition": 'start: NAME (", " NAME)*\nNAME: /[a-z"]{2,6}/\n'}
+    tool = {"type": "custom", "custom": {"name": "greet", "format": {"type": "grammar", "grammar": grammar}}}
+    question = [{"role": "user", "content": "Greet Ann and Bob."}]
+
+    async def ask() -> tuple[Any, Any, Any, Any]:
+        transport: Any = httpx.AsyncClient(transport=httpx.ASGITransport(app=app))
+        async with (
+            app.router.lifespan_context(app),
+            openai.AsyncOpenAI(base_url="http://test/v1", api_key="none", http_client=transport) as client,
+        ):
+            called: Any = await client.chat.completions.create(
+                model=live.engine.model_id,
+                messages=question,  # type: ignore[arg-type]
+                tools=[tool],  # type: ignore[list-item]
+                tool_choice="required",
+                parallel_tool_calls=False,
+                max_tokens=60,
+                seed=3,
+                extra_body={"complete_within_budget": True},
+            )
+            text = await client.completions.create(
+                model=live.engine.model_id,
+                prompt="One, two, three,",
+                logprobs=1,
+                echo=True,
+                max_tokens=4,
+                temperature=0,
+            )
+            ids = (await transport.post("http://test/tokenize", json={"messages": question})).json()
+            told = (await transport.post("http://test/v1/structured/validate", json={"tools": [tool]})).json()
+            return called, text, ids, told
+
+    called, text, ids, told = live.run(ask())
+
+    (call,) = called.choices[0].message.tool_calls
+    assert called.choices[0].finish_reason == "tool_calls"
+    assert re.fullmatch(r'[a-z"]{2,6}(, [a-z"]{2,6})*', call.custom.input)
+    choice = text.choices[0]
+    assert choice.text.startswith("One, two, three,")
+    assert "".join(choice.logprobs.tokens) == choice.text
+    assert choice.logprobs.text_offset == [
+        len("".join(choice.logprobs.tokens[:place])) for place in range(len(choice.logprobs.tokens))
+    ]
+    assert choice.logprobs.token_logprobs[0] is None
+    assert ids["count"] == len(ids["tokens"]) == len(live.prompt("Greet Ann and Bob."))
+    assert (told["valid"], told["format"]) == (True, "hermes")
