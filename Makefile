@@ -28,7 +28,7 @@ test:
 	@$(MAKE) --no-print-directory test-py test-c
 
 test-py:
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 test-c:
 	@if [ -f scripts/test_c.sh ]; then PATH="$(CURDIR)/$(BIN):$$PATH" bash scripts/test_c.sh; fi

@@ -15,5 +15,5 @@ for flavour in eager address,undefined thread; do
     grep -E 'warning' "$build/log" || true
     echo "C tests, $flavour"
     only=$([ "$flavour" = thread ] && echo "test_threads" || echo ".")
-    ctest --test-dir "$build" --output-on-failure --no-tests=error -R "$only"
+    ctest --test-dir "$build" -j"$(nproc)" --output-on-failure --no-tests=error -R "$only"
 done

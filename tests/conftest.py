@@ -16,3 +16,10 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no prepared inputs at {folder}")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that run side by side do so file by file, and those with a real model never beside each other."""
+    for item in items:
+        folder = item.path.relative_to(REPOSITORY / "tests").parts[0]
+        item.add_marker(pytest.mark.xdist_group("vllm" if folder == "vllm" else str(item.path)))
