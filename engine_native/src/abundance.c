@@ -4,7 +4,7 @@
  * do the zeros of 1.000.  But a cycle that consumes any other character makes
  * longer and longer strings, arrays, objects or numbers, and so do counted
  * repeats.  Every edge of a rule is part of some text, so one such rule anywhere
- * below will do.  Rules that are not built yet are left out.
+ * below will do.  Of rules that are not built yet only their names count.
  *
  * Cost: the edges of all rules that are reached. */
 #include "store.h"
@@ -15,6 +15,7 @@ typedef struct reached {
     VEC(const rule *) rules;
     VEC(uint8_t) solid;
     uint32_t *slots, n_slots; /* + 1 */
+    bool endless; /* one that is not built yet has endlessly many texts */
 } reached;
 
 static uint32_t slot_of(const reached *q, const rule *r) {
@@ -29,6 +30,7 @@ static const rule *built(const rule *r) { return r->kind == RULE_NAMED ? r->repe
 static void reach(reached *q, const rule *referenced) {
     arena *mem = &q->b->w->mem;
     const rule *r = built(referenced);
+    if (r == NULL) q->endless = q->endless || name_is_endless(referenced);
     if (r == NULL) return;
     if (q->rules.n * 2 >= q->n_slots) {
         q->n_slots = q->n_slots == 0 ? 64 : q->n_slots * 2;
@@ -181,6 +183,7 @@ uint32_t rule_values(builder *b, const rule *r) {
         if (at->kind == RULE_REPEAT && at->max != 0) reach(&q, at->repeated);
         for (uint32_t e = 0; e < at->n_rules; e++) reach(&q, at->rules[e].rule);
     }
+    if (q.endless) return UINT32_MAX;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t i = q.rules.n; i-- > 0;) {

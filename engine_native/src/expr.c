@@ -67,7 +67,7 @@ expr *expr_to_name(builder *b, const char *text, size_t n, int whitespace) {
 }
 
 expr *expr_share(builder *b, const char *name, size_t n, int variant, expr *rule) {
-    assert(name[0] == SHARED && rule->kind == EXPR_RULE);
+    assert((name[0] == SHARED || name[0] == OTHERS) && rule->kind == EXPR_RULE);
     vec_push(&b->w->mem, &b->texts, ((text_rule){.rule = rule->u.id, .text = name, .n = n, .whitespace = variant}));
     return rule;
 }

@@ -153,6 +153,7 @@ typedef struct builder {
     VEC(const char *) notes;
     VEC(ahead_condition) conditions; /* ahead.h */
     fsm *fixed_strings; /* json_text.c: made once */
+    bool met_others;    /* json_others.c */
     uint32_t escapes;   /* json_text.h: of JSON strings; 0: all */
     bool looks;         /* some pattern of a grammar may look at what follows it (ahead.h) */
     uint32_t root;
@@ -177,6 +178,7 @@ typedef struct shared_rule {
     uint32_t begins;                    /* as in draft_rule */
 } shared_rule;
 #define SHARED '\1' /* no schema text begins so */
+#define OTHERS '\2' /* nor so: json_others.c */
 expr *expr_shared(builder *b, const shared_rule *r, int variant);
 /* The same in two steps, for names with n bytes: expr_named, and where it gives NULL this, with the rule's expression. */
 expr *expr_share(builder *b, const char *name, size_t n, int variant, expr *rule);

@@ -562,6 +562,7 @@ typedef struct merger {
     VEC(fsm_edge) signature; /* edges with classes, one run per table entry */
     VEC(uint32_t) first;     /* entry -> its run; one more at the end */
     VEC(uint32_t) final;     /* entry -> final flag (and, in refinement, old class) */
+    uint32_t *number;        /* state -> member of the component at hand + 1; else 0 */
 } merger;
 
 static void merger_clear(merger *m, uint32_t n) {
@@ -695,7 +696,6 @@ typedef struct refiner {
     merger inner;             /* signatures of one round */
     const uint32_t *members;
     uint32_t n, n_classes;
-    uint32_t *number;         /* state -> member + 1; 0 outside */
     uint32_t *back_first, *back; /* member -> members with an edge to it */
     uint32_t *head, *count, *touched; /* per class: first member + 1, members, dirty ones in this round */
     uint32_t *next, *previous;
@@ -706,20 +706,21 @@ typedef struct refiner {
 static void index_back(refiner *r) {
     fsm *f = r->m->f;
     arena *mem = &f->w->mem;
-    r->number = arena_alloc(mem, fsm_size(f), sizeof *r->number);
-    for (uint32_t i = 0; i < r->n; i++) r->number[r->members[i]] = i + 1;
+    uint32_t *number = r->m->number;
+    for (uint32_t i = 0; i < r->n; i++) number[r->members[i]] = i + 1;
     r->back_first = arena_alloc(mem, (size_t)r->n + 2, sizeof *r->back_first);
     uint32_t total = 0;
     for (uint32_t i = 0; i < r->n; i++)
         for (uint32_t e = f->first[r->members[i]]; e < f->first[r->members[i] + 1]; e++)
-            if (r->number[f->edges.at[e].to] != 0) r->back_first[r->number[f->edges.at[e].to] + 1]++, total++;
+            if (number[f->edges.at[e].to] != 0) r->back_first[number[f->edges.at[e].to] + 1]++, total++;
     for (uint32_t i = 0; i < r->n; i++) r->back_first[i + 2] += r->back_first[i + 1];
     r->back = arena_alloc(mem, total + 1, sizeof *r->back);
     for (uint32_t i = 0; i < r->n; i++)
         for (uint32_t e = f->first[r->members[i]]; e < f->first[r->members[i] + 1]; e++) {
-            uint32_t to = r->number[f->edges.at[e].to];
+            uint32_t to = number[f->edges.at[e].to];
             if (to != 0) r->back[r->back_first[to]++] = i;
         }
+    for (uint32_t i = 0; i < r->n; i++) number[r->members[i]] = 0;
 }
 
 static void set_class(refiner *r, uint32_t i, uint32_t class) {
@@ -816,7 +817,7 @@ static void refine(merger *m, const uint32_t *members, uint32_t n) {
 static void merge_between(merger *m, const uint32_t *members, uint32_t n) {
     fsm *f = m->f;
     arena *mem = &f->w->mem;
-    uint32_t *place = arena_alloc(mem, fsm_size(f), sizeof *place); /* in members, + 1: callees first */
+    uint32_t *place = m->number; /* in members: callees first */
     uint8_t *closes = arena_alloc(mem, n, 1);
     for (uint32_t i = 0; i < n; i++) place[members[i]] = i + 1;
     for (uint32_t i = 0; i < n; i++)
@@ -825,6 +826,7 @@ static void merge_between(merger *m, const uint32_t *members, uint32_t n) {
             if (to > i) closes[to - 1] = 1; /* a later one, or itself */
         }
     for (uint32_t i = 0; i < n; i++) {
+        place[members[i]] = 0;
         if (closes[i] == 0) continue;
         m->class[members[i]] = m->final.n;
         vec_push(mem, &m->final, UINT32_MAX);
@@ -839,7 +841,7 @@ fsm *fsm_minimise(fsm *f) {
     arena *mem = &f->w->mem;
     arena_mark here = arena_here(mem);
     uint32_t n = fsm_size(f);
-    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t))};
+    merger m = {.f = f, .class = arena_alloc(mem, n, sizeof(uint32_t)), .number = arena_alloc(mem, n, sizeof(uint32_t))};
     uint32_t *order = arena_alloc(mem, n, sizeof *order);
     uint8_t *last = arena_alloc(mem, n, 1);
     fsm_components(f, order, last); /* trimmed: every state is reached */

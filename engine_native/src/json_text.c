@@ -1,7 +1,6 @@
 /* json_text.c - see json_text.h. */
 #include "json_text.h"
 
-#include "direct.h"
 #include "fsm_product.h"
 #include "utf8.h"
 
@@ -400,10 +399,9 @@ static fsm *listed_strings_automaton(builder *b) {
     return fsm_determinise_fully(f);
 }
 
-fsm *json_other_string_automaton(builder *b, expr *taken) {
+fsm *json_fixed_strings(builder *b) {
     if (b->fixed_strings == NULL) b->fixed_strings = b->escapes == 0 ? fixed_strings_automaton(b->w) : listed_strings_automaton(b);
-    fsm *direct = expr_direct_others(b, b->fixed_strings, taken);
-    return direct != NULL ? direct : fsm_difference(b->fixed_strings, expr_automaton(b, taken));
+    return b->fixed_strings;
 }
 
 /* Indentation that a bounded line break may have. */

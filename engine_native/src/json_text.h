@@ -37,12 +37,20 @@ fsm *json_spelled_automaton(builder *b, const fsm *text);
 /* The same, but an escape is a reference to a rule, so that a meter counts it as one character. */
 fsm *json_spelled_characters(builder *b, const fsm *text);
 
+/* Every fixed string, quotes included, in the spellings above; deterministic. */
+fsm *json_fixed_strings(builder *b);
+
+/* json_others.c: a string, quotes included, that is none of the fixed strings of `taken`; the automaton is made when text
+ * may enter it, if it is of ordinary size. */
+expr *json_other_string(builder *b, const char *const *taken, const uint32_t *length, uint32_t n);
+/* The same at once: for rules that must know it. */
+expr *json_other_string_now(builder *b, const char *const *taken, const uint32_t *length, uint32_t n);
+/* Make the automaton: `name` is that of the rule (names.c). */
+void json_other_front(builder *b, const char *name, size_t n);
+
 /* The spellings, without quotes, of the texts of an automaton over bytes (indexed): the raw one of each character that JSON
  * may write raw.  Edges of other symbols stay. */
 fsm *json_spelled_bytes(builder *b, const fsm *text);
-
-/* A string, quotes included, that is none of the fixed strings of `taken`. */
-fsm *json_other_string_automaton(builder *b, expr *taken);
 
 /* All options about JSON text in one number, so that equal options are equal numbers: bits 0-3
  * STE_WHITESPACE_*, bits 4-19 the four counts of spaces, bit 20 STE_ORDER_ANY, bits 21-24 the style

@@ -7,12 +7,16 @@
  * first predicts it.  Only texts that are sure to give a rule (schema_plain.c)
  * may wait; others are compiled at once, and remembered.
  *
+ * The keys that an open object does not declare wait likewise: few objects of a
+ * large schema are ever entered.
+ *
  * A named rule never appears in a set: the rule that it stands for does, so
  * equal schemas share everything whatever their texts are.
  *
  * Life: a collection keeps a named rule that a live rule mentions, that stands
  * for a live rule, or that is pinned by a compile in progress. */
 #include "front.h"
+#include "json_text.h"
 #include "store.h"
 
 typedef struct name {
@@ -20,6 +24,8 @@ typedef struct name {
     int whitespace;
     char text[];
 } name;
+
+static bool is_schema(const char *text) { return text[0] != SHARED && text[0] != OTHERS; }
 
 static uint64_t name_hash(const char *text, size_t n, int whitespace) {
     return hash_bytes(text, n, 0x6e616d65 + (uint64_t)whitespace);
@@ -56,7 +62,7 @@ static rule *find(void *ctx, const char *text, size_t n, int whitespace) {
     rule *r = lookup(s, text, n, whitespace, name_hash(text, n, whitespace));
     if (r != NULL) r->pins++;
     pthread_mutex_unlock(&s->grow);
-    if (r != NULL && text[0] != SHARED) atomic_fetch_add_explicit(&s->stats.text_hits, 1, memory_order_relaxed);
+    if (r != NULL && is_schema(text)) atomic_fetch_add_explicit(&s->stats.text_hits, 1, memory_order_relaxed);
     return r;
 }
 
@@ -67,21 +73,29 @@ static rule *find_held(void *ctx, const char *text, size_t n, int whitespace) {
     return r;
 }
 
+/* Under grow. */
+static rule *add_held(void *ctx, const char *text, size_t n, int whitespace) {
+    uint64_t hash = name_hash(text, n, whitespace);
+    rule *r = lookup(ctx, text, n, whitespace, hash);
+    if (r == NULL) r = insert(ctx, text, n, whitespace, hash);
+    if (r != NULL) r->pins++;
+    return r;
+}
+
 static rule *add(void *ctx, const char *text, size_t n, int whitespace) {
     store *s = ctx;
-    uint64_t hash = name_hash(text, n, whitespace);
     pthread_mutex_lock(&s->grow);
-    rule *r = lookup(s, text, n, whitespace, hash);
-    if (r == NULL) r = insert(s, text, n, whitespace, hash);
-    if (r != NULL) r->pins++;
+    rule *r = add_held(s, text, n, whitespace);
     pthread_mutex_unlock(&s->grow);
-    atomic_fetch_add_explicit(&s->stats.text_misses, 1, memory_order_relaxed);
+    if (is_schema(text)) atomic_fetch_add_explicit(&s->stats.text_misses, 1, memory_order_relaxed);
     return r;
 }
 
 static bool nullable(const rule *r) { return r->nullable; }
 
 names names_of(store *s) { return (names){s, find, add, nullable}; }
+
+bool name_is_endless(const rule *r) { return r->name->text[0] == OTHERS; }
 
 void names_unpin(store *s, const builder *b) {
     if (b->pinned.n == 0) return;
@@ -110,14 +124,19 @@ static rule *run(store *s, build *a, const name *of) {
     if (setjmp(a->w.out.env) != 0) return NULL;
     builder_init(&a->b, &a->w, s->vocab);
     a->b.names = &a->names;
-    schema_front(&a->b, of->text, of->n, of->whitespace, NULL);
+    if (of->text[0] == OTHERS) {
+        a->b.escapes = (uint32_t)of->whitespace;
+        json_other_front(&a->b, of->text, of->n);
+    } else {
+        schema_front(&a->b, of->text, of->n, of->whitespace, NULL);
+    }
     builder_finish(&a->b, STE_ERR_SCHEMA);
     return store_intern(s, &a->b);
 }
 
 bool name_build(use *u, rule *r) {
     store *s = u->s;
-    build a = {.names = {s, find_held, NULL, nullable}, .w = {.limits = s->limits, .deadline = monotonic_seconds() + s->limits.compile_seconds}};
+    build a = {.names = {s, find_held, add_held, nullable}, .w = {.limits = s->limits, .deadline = monotonic_seconds() + s->limits.compile_seconds}};
     arena_init(&a.w.mem, &s->allocator, &a.w.out, s->limits.compile_bytes);
     r->repeated = run(s, &a, r->name);
     for (uint32_t i = 0; i < a.b.pinned.n; i++) a.b.pinned.at[i]->pins--;

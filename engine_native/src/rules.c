@@ -21,8 +21,8 @@
 #include "meter.h"
 
 typedef struct node {
-    uint32_t draft;
     bool on_stack, seen;
+    uint32_t n_rules, n_tokens, n_onces; /* edges of its automaton */
     uint32_t index, low, component;
     uint64_t hash, next_hash;
     rule *done;
@@ -42,11 +42,23 @@ static uint32_t rule_number(const fsm_edge *e) { return e->lo - SYM_RULE; }
 
 /* ---- strongly connected components (Tarjan), without recursion ---- */
 
+static void count_edges(const interner *in, uint32_t i) {
+    const draft_rule *r = &in->b->rules.at[i];
+    if (r->kind == RULE_NAMED || r->kind == RULE_REPEAT) return;
+    for (uint32_t e = 0; e < r->automaton->edges.n; e++) {
+        uint32_t symbol = r->automaton->edges.at[e].lo;
+        if (symbol < SYM_RULE) continue;
+        in->nodes[i].n_rules += sym_is_rule(symbol);
+        in->nodes[i].n_tokens += sym_is_token(symbol);
+        in->nodes[i].n_onces += sym_is_once(symbol);
+    }
+}
+
 static uint32_t reference_count(const interner *in, uint32_t i) {
     const draft_rule *r = &in->b->rules.at[i];
     if (r->kind == RULE_NAMED) return 0;
     if (r->kind == RULE_REPEAT) return r->max == 0 ? 0 : 1;
-    return r->automaton->edges.n;
+    return in->nodes[i].n_rules == 0 ? 0 : r->automaton->edges.n;
 }
 
 /* The k-th reference of rule i; UINT32_MAX if that edge is not one. */
@@ -72,6 +84,7 @@ static bool walk(interner *in, uint32_t root) {
         node *at = &in->nodes[f->rule];
         if (!at->seen) {
             at->seen = at->on_stack = true;
+            count_edges(in, f->rule);
             at->index = at->low = counter++;
             stack[on_stack++] = f->rule;
         }
@@ -200,9 +213,8 @@ static uint64_t hash_rule(const interner *in, uint32_t i) {
     h = hash_bytes(f->final.at, fsm_size(f), h);
     for (uint32_t e = 0; e < f->edges.n; e++) {
         fsm_edge g = f->edges.at[e];
-        bool to_rule = sym_is_rule(g.lo);
-        h = hash_mix(h, (uint64_t)g.from << 32 | g.to);
-        h = hash_mix(h, to_rule ? reference_hash(in, rule_number(&g)) : (uint64_t)g.lo << 32 | g.hi);
+        uint64_t label = sym_is_rule(g.lo) ? reference_hash(in, rule_number(&g)) : (uint64_t)g.lo << 32 | g.hi;
+        h = hash_mix(h, label * 5 + ((uint64_t)g.from << 16 ^ g.to));
     }
     return h;
 }
@@ -300,16 +312,13 @@ static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 static rule *rule_allocate(interner *in, uint32_t i) {
     const draft_rule *d = &in->b->rules.at[i];
     const fsm *f = in->nodes[i].automaton;
-    uint32_t n_states = 1, n_bytes = 0, n_rules = 0, n_tokens = 0, n_onces = 0, below = 0;
+    uint32_t n_rules = in->nodes[i].n_rules, n_tokens = in->nodes[i].n_tokens, n_onces = in->nodes[i].n_onces;
+    uint32_t n_states = 1, n_bytes = 0, below = 0;
     if (d->kind == RULE_PLAIN || d->kind == RULE_DISTINCT) {
         n_states = fsm_size(f) + (d->kind == RULE_DISTINCT); /* and the state within an element */
-        for (uint32_t e = 0; e < f->edges.n; e++) {
-            n_rules += sym_is_rule(f->edges.at[e].lo);
-            n_tokens += sym_is_token(f->edges.at[e].lo);
-            n_onces += sym_is_once(f->edges.at[e].lo);
+        for (uint32_t e = 0; e < f->edges.n && n_onces != 0; e++)
             if (sym_is_once(f->edges.at[e].lo) && f->edges.at[e].lo != SYM_REQUIRED && f->edges.at[e].lo - SYM_ONCE >= below)
                 below = f->edges.at[e].lo - SYM_ONCE + 1;
-        }
         n_bytes = f->edges.n - n_rules - n_tokens - n_onces;
     }
     size_t states_at = align8(sizeof(rule)), bytes_at = states_at + align8(n_states * sizeof(state));

@@ -193,25 +193,31 @@ static bool closed(const object_builder *o) {
     return false;
 }
 
+static bool says(const object_builder *o, const char *keyword) {
+    for (uint32_t i = 0; i < o->branch->n_holds; i++)
+        if (schema_get(o->c, o->branch->holds[i], keyword) != NULL) return true;
+    for (uint32_t i = 0; i < o->branch->n_fails; i++)
+        if (schema_get(o->c, o->branch->fails[i], keyword) != NULL) return true;
+    return false;
+}
+
 void find_regions(object_builder *o) {
     schema_context *c = o->c;
     const schema_branch *b = o->branch;
     arena *mem = &c->b->w->mem;
     if (closed(o)) return;
-    bool named = false;
-    for (uint32_t i = 0; i < b->n_holds; i++) {
-        add_patterns(o, b->holds[i]);
-        named = named || schema_get(c, b->holds[i], "propertyNames") != NULL;
-    }
-    for (uint32_t i = 0; i < b->n_fails; i++) {
-        add_patterns(o, b->fails[i]);
-        named = named || schema_get(c, b->fails[i], "propertyNames") != NULL;
-    }
-    if (!named && o->patterns.n == 0 && c->form == FORM_JSON && c->excludes == NULL) {
-        expr **taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
-        for (uint32_t i = 0; i < o->members.n; i++) taken[i] = o->members.at[i].spelled;
-        fsm *key = json_other_string_automaton(c->b, expr_choice(c->b, taken, o->members.n));
-        vec_push(mem, &o->regions, (member){.spelled = expr_rule(c->b, rule_of(c->b, expr_fsm(c->b, key)))});
+    for (uint32_t i = 0; i < b->n_holds; i++) add_patterns(o, b->holds[i]);
+    for (uint32_t i = 0; i < b->n_fails; i++) add_patterns(o, b->fails[i]);
+    if (!says(o, "propertyNames") && o->patterns.n == 0 && c->form == FORM_JSON && c->excludes == NULL) {
+        const char **taken = arena_alloc(mem, (size_t)o->members.n + 1, sizeof *taken);
+        uint32_t *length = arena_alloc(mem, (size_t)o->members.n + 1, sizeof *length);
+        for (uint32_t i = 0; i < o->members.n; i++) {
+            taken[i] = o->members.at[i].key;
+            length[i] = o->members.at[i].key_n;
+        }
+        bool counted = says(o, "minProperties") || says(o, "maxProperties"); /* then rules of keys that differ look into it */
+        expr *key = (counted ? json_other_string_now : json_other_string)(c->b, taken, length, o->members.n);
+        vec_push(mem, &o->regions, (member){.spelled = key});
     } else {
         json *taken = arena_alloc(mem, o->members.n + 1, sizeof *taken);
         for (uint32_t i = 0; i < o->members.n; i++)

@@ -324,6 +324,8 @@ uint32_t rule_values(builder *b, const rule *r);
 names names_of(store *s);
 void names_unpin(store *s, const builder *b);
 void name_remember(store *s, const char *text, size_t n, int whitespace, rule *r);
+/* Does it surely have endlessly many texts, built or not? */
+bool name_is_endless(const rule *r);
 /* Set r->repeated; false with the reason in u->code. */
 bool name_build(use *u, rule *r);
 /* The rule that stands for r in sets and charts: r, unless it is a named one.  Takes `grow`, wants the gate held

@@ -60,7 +60,7 @@ static bool state_equals(const word_register *r, uint32_t state, const open_stat
 }
 
 static void grow(word_register *r) {
-    uint32_t size = r->table == NULL ? 1024 : (r->mask + 1) * 2, n = r->first.n - 1;
+    uint32_t size = r->table == NULL ? 64 : (r->mask + 1) * 2, n = r->first.n - 1;
     r->table = arena_alloc(&r->f->w->mem, size, sizeof *r->table);
     r->mask = size - 1;
     for (uint32_t s = 0; s < n; s++) {
