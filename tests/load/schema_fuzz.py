@@ -18,11 +18,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
+from schemathesis.core.errors import InvalidSchema
 from schemathesis.generation import GenerationMode
 
 from tests.clients.listening import listening
+
+_TOGETHER = 25
+"""Examples of one run of the generator; a case that it cannot make costs the rest of them."""
 
 FEW_TOKENS = 400
 """Most tokens of prompt and answer together: what is made asks for as many as it likes."""
@@ -52,15 +56,6 @@ def fuzz(examples: int) -> Iterator[Report]:
 def _run(operation: Any, mode: GenerationMode, examples: int, report: Report) -> None:
     cases = operation.as_strategy(generation_mode=mode)
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(case=cases)
     def call(case: Any) -> None:
         response = case.call()
         report.statuses[response.status_code] += 1
@@ -70,8 +65,17 @@ def _run(operation: Any, mode: GenerationMode, examples: int, report: Report) ->
             sent = json.dumps(case.body, default=str)[:2000]
             report.wrong.append(f"{response.status_code} {response.text[:300]} to {sent}")
 
-    with suppress(Unsatisfiable):  # nothing about the operation can be wrong
-        call()
+    for part in range(0, examples, _TOGETHER):
+        options = settings(
+            max_examples=min(_TOGETHER, examples - part),
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        # Nothing about the operation can be wrong, or the generator meets a case that it cannot make.
+        with suppress(Unsatisfiable, InvalidSchema):
+            seed(part)(options(given(case=cases)(call)))()
 
 
 def _is_error(path: str, text: str) -> bool:
