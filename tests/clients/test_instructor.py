@@ -73,7 +73,7 @@ def test_retry_tells_the_model_what_was_wrong() -> None:
 
 
 def test_items_of_a_stream_come_one_by_one() -> None:
-    people = '{"tasks": [%s, {"name": "Bo", "age": 7}]}' % PERSON
+    people = '{"tasks": [' + PERSON + ', {"name": "Bo", "age": 7}]}'
     with listening(CALL % ("IterablePerson", people)) as server:
         client = client_of(server, instructor.Mode.TOOLS)
         found = list(client.chat.completions.create_iterable(model="scripted", messages=ASK, response_model=Person))

@@ -11,7 +11,8 @@ import pytest
 from engine_native import Compiler, Matcher, allocate_bitmask
 from tests.engine.vocabularies import accepts, byte_vocabulary, compiler
 
-_KEYS = ["", "a", "b", "ab", "abc", "abd", "b c", "!", "~", "#", "[", "]", "/", "é", 'q"', "b\\", "\n", "\x7f", "😀", "\x00", "k" * 300]
+_PLAIN = ["", "a", "b", "ab", "abc", "abd", "b c", "!", "~", "#", "[", "]", "/", "k" * 300]
+_KEYS = [*_PLAIN, "é", 'q"', "b\\", "\n", "\x7f", "😀", "\x00"]
 
 
 def _nested(keys: list[str]) -> dict[str, object]:
@@ -24,7 +25,7 @@ def test_undeclared_key_is_any_string_but_the_declared_ones(seed: int) -> None:
     random_ = random.Random(seed)
     declared = random_.sample(_KEYS, random_.randint(0, 6))
     grammar = compiler().compile_json_schema(_nested(declared), whitespace="none")
-    for key in [*_KEYS, "ax", "abcd", "é!", "".join(random_.choices("abc é\\\"", k=4))]:
+    for key in [*_KEYS, "ax", "abcd", "é!", "".join(random_.choices('abc é\\"', k=4))]:
         text = '{"inner":{' + json.dumps(key, ensure_ascii=random_.random() < 0.5) + ":2}}"
         assert accepts(Matcher(grammar), text) == (key not in declared), (declared, key)
     for key in declared:
@@ -38,7 +39,8 @@ def test_mask_within_an_object_first_entered_is_what_is_accepted() -> None:
     for byte in b'{"inner":{"abdx":"':
         matcher.fill_bitmask(mask)
         bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.vocab_size]
-        assert [token for token in range(vocabulary.vocab_size) if matcher.fork().accept_token(token)] == bits.nonzero()[0].tolist()
+        accepted = [token for token in range(vocabulary.vocab_size) if matcher.fork().accept_token(token)]
+        assert accepted == bits.nonzero()[0].tolist()
         assert matcher.accept_token(byte)
 
 
