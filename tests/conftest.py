@@ -19,7 +19,11 @@ def shared() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that run side by side do so file by file, and those with a real model never beside each other."""
+    """Tests that run side by side do so file by file; those with a real model, first and never beside each other."""
+
+    def with_model(item: pytest.Item) -> bool:
+        return item.path.parent == REPOSITORY / "tests" / "vllm"
+
     for item in items:
-        folder = item.path.relative_to(REPOSITORY / "tests").parts[0]
-        item.add_marker(pytest.mark.xdist_group("vllm" if folder == "vllm" else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("vllm" if with_model(item) else str(item.path)))
+    items.sort(key=with_model, reverse=True)
