@@ -70,8 +70,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_body = False
         self._header_bytes = 0
         super().on_message_complete()
-        if not self._answering():
-            self.transport.close()  # the rest of a body whose answer went out before
+        if not self._answering():  # the rest of a body whose answer went out before: the connection can be used again
+            self._arm(self.timeout_keep_alive, self.transport.close)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

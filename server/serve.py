@@ -32,6 +32,9 @@ from server.settings import Settings, SettingsError, TlsSettings
 ENGINE_FAILED = 3
 """Exit code after the engine died or hung."""
 
+_KEEP_ALIVE_SECONDS = 75
+"""How long a connection may be idle. Longer than clients keep one (httpx, and with it OpenAI's client: 5 s; load
+balancers: 60 s): else we close it as they send their next request, which is lost."""
 _LAST_WORDS_SECONDS = 2
 """After the engine has aborted what ran, answers may be written for so long."""
 _CLOSE_SECONDS = 30
@@ -65,6 +68,7 @@ def serve(engine: Engine, settings: Settings, *, say: Say = print) -> int:
         access_log=False,
         server_header=False,
         workers=1,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_LAST_WORDS_SECONDS,
         lifespan="on",
         ssl_context_factory=None if context is None else lambda config, default: context,

@@ -20,7 +20,7 @@ import math
 import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from engine_native import Compiler, Matcher, Vocabulary
 from server.engines.base import (
@@ -36,6 +36,8 @@ from server.engines.base import (
     TemplateOptions,
     TokenLogprob,
 )
+
+T = TypeVar("T")
 
 END = 256
 """The id of the end token; ids below are bytes."""
@@ -68,6 +70,8 @@ class Script:
     """Say nothing more after that many tokens, until the request is aborted."""
     step_seconds: float = 0.0
     """How long a step takes."""
+    remembers: bool = True
+    """Whether requests, prompts and aborts are kept for tests to read; not in a long run."""
 
 
 _DEFAULT = Script()
@@ -97,6 +101,11 @@ class ScriptedEngine:
         self._closed = asyncio.Event()
         self._steps = 0
         self._acting = 0
+        self._asked = 0
+
+    def _remember(self, kept: list[T], one: T) -> None:
+        if self.script.remembers:
+            kept.append(one)
 
     async def start(self) -> None:
         self._healthy = True
@@ -133,7 +142,7 @@ class ScriptedEngine:
             prompt = prompt.removesuffix("\n")
         elif template.generation_prompt:
             prompt += "think: " if reasoning else "assistant: "
-        self.prompts.append(prompt)
+        self._remember(self.prompts, prompt)
         return self.encode(prompt, special_tokens=template.special_tokens)
 
     def encode(self, text: str, *, special_tokens: bool) -> list[int]:
@@ -148,7 +157,8 @@ class ScriptedEngine:
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Delta, None]:
         if not self._healthy:
             raise EngineUnavailable("the scripted engine is not running")
-        self.requests.append(request)
+        self._asked += 1
+        self._remember(self.requests, request)
         self.running.add(request.request_id)
         finished = False
         choices = [
@@ -167,7 +177,7 @@ class ScriptedEngine:
         finally:
             self.running.discard(request.request_id)
             if not finished:
-                self.aborted.append(request.request_id)
+                self._remember(self.aborted, request.request_id)
 
     def metrics(self) -> bytes:
         """One gauge, enough to see that the engine's text reaches the scrape."""
@@ -194,7 +204,7 @@ class ScriptedEngine:
             raise EngineUnavailable("the script says so")
 
     def _tokens(self, request: GenerationRequest, index: int) -> _Tokens:
-        asked = len(self.requests)
+        asked = self._asked
         answer = self.script.answers[asked - 1] if asked <= len(self.script.answers) else None
         if request.structural_tag is None:
             text = self.script.text if answer is None else answer

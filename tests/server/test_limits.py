@@ -67,6 +67,13 @@ def test_client_that_sends_a_long_body_whole_reads_the_413(server: Process) -> N
     assert_alive(server)
 
 
+def test_connection_is_used_again_after_a_413(server: Process) -> None:
+    with httpx.Client(base_url=server.url, limits=httpx.Limits(max_connections=1)) as client:
+        for _ in range(20):
+            assert client.post("/v1/chat/completions", content=b"x" * 3_000_000).status_code == 413
+            assert client.get("/health").status_code == 200
+
+
 def test_body_that_does_not_come_is_a_408(server: Process) -> None:
     with connect(server) as connection:
         connection.sendall(HEAD + b"content-length: 100\r\n\r\n{")
