@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from engine_native import Compiler
-from server import __version__, errors, openapi
+from server import __version__, errors, openapi, playground
 from server.access import AccessMiddleware
 from server.admission import Admission
 from server.anthropic_shape import AnthropicShape
@@ -93,12 +93,15 @@ def create_app(engine: Engine, settings: Settings, lifecycle: Lifecycle | None =
     app.add_middleware(ReceiveLimits, max_bytes=settings.server.max_body_bytes, seconds=settings.server.receive_seconds)
     keys = api_keys(settings.server)
     if keys:
-        app.add_middleware(ApiKeyMiddleware, keys=keys, open_paths=settings.server.open_paths)
+        open_paths = (*settings.server.open_paths, *(playground.PATHS if settings.server.playground else ()))
+        app.add_middleware(ApiKeyMiddleware, keys=keys, open_paths=open_paths)
     app.add_middleware(AnthropicShape)  # outside of the checks, whose answers it translates
     _allow_origins(app, settings.cors)
     app.add_middleware(AccessMiddleware, prompts=settings.log.prompts, tracer=tracer)
     for module in (chat, completions, responses, messages, models, operations, structured, tokens):
         app.include_router(module.router)
+    if settings.server.playground:
+        app.routes.extend(playground.routes())
     errors.install(app)
     openapi.install(app)
     return app

@@ -48,6 +48,8 @@ class ServerSettings(_Table):
     """Longer request bodies are a 413."""
     max_json_depth: int = Field(default=128, ge=1, le=400)
     """Containers inside each other in a request body; deeper ones are a 400."""
+    playground: bool = True
+    """Whether the page at / is there."""
     strict_fields: bool = False
     """Whether an unknown field of a request is a 400, not only named in a header."""
     max_requests: int | None = Field(default=None, ge=1)
