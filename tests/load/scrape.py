@@ -3,8 +3,8 @@
     python -m tests.load.scrape --url http://127.0.0.1:8000 --seconds 90
 
 Needs the program `prometheus` (Debian has it). Sends small constrained chats all the while, so that rates have
-something to show. Prints for each panel and query how many series it has; exit code 1 if a query fails, or has none though the
-server is to have its metrics (`--allow-empty` names panels that may be empty).
+something to show. Prints for each panel and query how many series it has; exit code 1 if a query fails, or has none
+(`--allow-empty` names panels that may be empty).
 """
 
 from __future__ import annotations
