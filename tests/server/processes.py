@@ -1,4 +1,4 @@
-"""A server process with the scripted engine, its address and what it wrote."""
+"""A server process, its address and what it wrote."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ REPOSITORY = Path(__file__).parents[2]
 class Process:
     """One server process. Its output is read as it comes, so that it never waits for us."""
 
-    def __init__(self, script: dict[str, Any], *flags: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+        """`arguments` of Python; the port is the system's choice unless they name one."""
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "tests.server.scripted_server", json.dumps(script), *flags],
+            [sys.executable, *arguments],
             cwd=REPOSITORY,
             env={
                 **os.environ,
@@ -67,6 +68,15 @@ class Process:
         self._reader.join(5)
         return code
 
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.popen.kill()
+        self.wait()
+        assert self.popen.stdout is not None
+        self.popen.stdout.close()
+
     def _read(self) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
@@ -81,12 +91,7 @@ class Process:
 def serving(
     script: dict[str, Any] | None = None, *flags: str, environment: dict[str, str] | None = None
 ) -> Iterator[Process]:
-    """The process, killed at the end if it still runs."""
-    process = Process(script or {}, *flags, environment=environment)
-    try:
+    """A server with the scripted engine, killed at the end if it still runs."""
+    arguments = ("-m", "tests.server.scripted_server", json.dumps(script or {}), *flags)
+    with Process(*arguments, environment=environment) as process:
         yield process
-    finally:
-        process.popen.kill()
-        process.wait()
-        assert process.popen.stdout is not None
-        process.popen.stdout.close()

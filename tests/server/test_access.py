@@ -69,7 +69,7 @@ async def test_key_file_without_keys_does_not_open_the_server(tmp_path: Path, te
             pass
 
 
-@pytest.mark.parametrize("path", ["/version", "/v1/models", "/", "/nothing", "/health/", "//health"])
+@pytest.mark.parametrize("path", ["/version", "/v1/models", "/nothing", "/playground", "/health/", "//health"])
 async def test_paths_that_are_not_named_open_need_a_key(path: str) -> None:
     async with running(api_key="k") as server:
         assert (await server.http.get(f"http://test{path}")).status_code == 401
