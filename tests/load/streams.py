@@ -1,7 +1,12 @@
-"""Many streams at once, every third of which its client leaves: `python -m tests.load.streams --streams 500`.
+"""Many streams at once against a server process: none lost, mixed or malformed, and nothing leaks.
 
-Right is: every answer is its own text, whole, in well-formed events; nothing that a request held is held after it;
-memory and open files are flat from a fifth of the run on (after the first minute of five).
+    python -m tests.load.streams --streams 500 --seconds 300
+    python -m tests.load.streams --url http://127.0.0.1:8000 --pid PID --streams 32
+
+Each stream has a text of its own, the only one that its constraint allows, so a piece of another stream's text would
+show. Every third client goes away in the middle. The server's memory and file descriptors are read once a second.
+Without `--url` a server process with the scripted engine is started. Prints a report as JSON; exit code 1 if a stream
+was not what it had to be, or something is left running.
 """
 
 from __future__ import annotations
@@ -9,133 +14,163 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
-import statistics
+import re
+import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tests.load import servers
-from tests.load.client import metric, own_text, read, request, session, settled
-from tests.load.servers import Usage
+import httpx
+
+from tests.server.processes import serving
 
 
 @dataclass
-class Result:
-    """Of one run."""
+class Report:
+    """`faults` says what was wrong with streams; `rss_kib` and `descriptors` are samples, one a second."""
 
-    answers: int = 0
+    whole: int = 0
     left: int = 0
-    tokens: int = 0
-    seconds: list[float] = field(default_factory=list)
-    usages: list[tuple[float, Usage]] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    chunks: int = 0
+    rss_kib: list[int] = field(default_factory=list)
+    descriptors: list[int] = field(default_factory=list)
+    running_at_end: float = -1
 
     def summary(self) -> dict[str, Any]:
-        whole = self.usages[-1][0]
-        flat = [usage for at, usage in self.usages if at >= whole / 5] or [self.usages[-1][1]]
-        half = max(1, len(flat) // 2)
-
-        def mib(values: list[int]) -> int:
-            return round(max(values) / (1 << 20))
-
+        """Memory in MiB: at a fifth of the time, and at the end."""
+        early = len(self.rss_kib) // 5
         return {
-            "seconds": round(whole),
-            "answers": self.answers,
-            "left_by_clients": self.left,
-            "tokens_per_second": round(self.tokens / whole),
-            "p50_s": round(statistics.median(self.seconds), 2),
-            "max_s": round(max(self.seconds), 2),
-            "server_mib_first_and_last": [
-                mib([u.resident_bytes for u in part]) for part in (flat[:half], flat[half:] or flat)
-            ],
-            "engine_mib_first_and_last": [
-                mib([u.engine_bytes for u in part]) for part in (flat[:half], flat[half:] or flat)
-            ],
-            "files_first_most_last": [self.usages[0][1].files, max(u.files for u in flat), self.usages[-1][1].files],
-            "threads_last": self.usages[-1][1].threads,
+            "whole": self.whole,
+            "left": self.left,
+            "faults": dict(self.faults),
+            "chunks": self.chunks,
+            "rss_mib": [round(self.rss_kib[i] / 1024, 1) for i in (early, -1)] if self.rss_kib else [],
+            "descriptors": [self.descriptors[early], max(self.descriptors), self.descriptors[-1]]
+            if self.descriptors
+            else [],
+            "running_at_end": self.running_at_end,
         }
 
 
-async def run(
-    url: str, pid: int, *, streams: int, seconds: float, length: int, leave_every: int, running: tuple[str, ...]
-) -> Result:
-    """`streams` clients at once, each with one request after the other for `seconds`; AssertionError for any fault.
+def text_of(slot: int) -> str:
+    return f"stream {slot}: " + f"<{slot * 7919 % 1000003}>" * 4
 
-    `running`: the metrics that must be 0 in the end.
-    """
-    result = Result()
-    began = time.monotonic()
 
-    async def client(number: int) -> None:
-        dice = random.Random(number)
-        count = number
-        while True:
-            text = own_text(dice, length)
-            leave = dice.randrange(1, length // 2) if leave_every and count % leave_every == 0 else None
-            answer = await read(http, url, request(text), leave_after=leave)
-            if answer is None:
-                result.left += 1
-            else:
-                assert answer.text == text, f"wanted {text!r}, got {answer.text!r}"
-                assert answer.finish_reason == "stop", answer
-                result.answers += 1
-                assert answer.usage is not None
-                result.tokens += answer.usage["completion_tokens"]
-                result.seconds.append(answer.seconds)
-            count += 1
-            if time.monotonic() - began >= seconds:
+def fault_of(lines: list[str], text: str) -> str | None:
+    """What is wrong with a stream's lines; None if it is a whole stream of `text`."""
+    events = [line for line in lines if line]
+    if not events or events[-1] != "data: [DONE]":
+        return "no [DONE]"
+    said, ids, finish, usage = "", set(), None, None
+    for line in events[:-1]:
+        if not line.startswith("data: "):
+            return "a line that is no event"
+        chunk = json.loads(line.removeprefix("data: "))
+        if "error" in chunk:
+            return f"error: {chunk['error']['message']}"
+        ids.add(chunk["id"])
+        usage = chunk.get("usage") or usage
+        for choice in chunk["choices"]:
+            said += choice["delta"].get("content") or ""
+            finish = choice["finish_reason"] or finish
+    if said != text:
+        return "another text"
+    return None if (len(ids), finish) == (1, "stop") and usage is not None else "id, finish reason or usage"
+
+
+async def _stream(client: httpx.AsyncClient, slot: int, turn: int, report: Report) -> None:
+    text = text_of(slot)
+    body = {
+        "messages": [{"role": "user", "content": f"{slot}"}],
+        "structured_outputs": {"choice": [text]},
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 200,
+    }
+    lines: list[str] = []
+    leaves_after = 10 if (slot + turn) % 3 == 0 else None
+    async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+        if response.status_code != 200:
+            report.faults[f"status {response.status_code}"] += 1
+            return
+        async for line in response.aiter_lines():
+            lines.append(line)
+            report.chunks += bool(line)
+            if leaves_after is not None and len(lines) >= leaves_after:
+                report.left += 1
                 return
-
-    async def watch() -> None:
-        while True:
-            await asyncio.sleep(min(1.0, seconds / 10))
-            result.usages.append((time.monotonic() - began, Usage.of(pid)))
-
-    async with session() as http:
-        result.usages.append((0.0, Usage.of(pid)))
-        watching = asyncio.create_task(watch())
-        async with asyncio.TaskGroup() as clients:
-            for number in range(streams):
-                clients.create_task(client(number))
-        watching.cancel()
-        await settled(http, url, *running)
-        left = await metric(http, url, 'strictserve_requests_total{outcome="disconnect"}')
-    async with session() as http:  # the clients' connections are closed
-        await asyncio.sleep(0.5)
-        result.usages.append((time.monotonic() - began, Usage.of(pid)))
-    # A client may leave when the answer is whole already: then the server has not noticed, and need not.
-    assert left <= result.left
-    return result
+    fault = fault_of(lines, text)
+    report.whole += fault is None
+    if fault is not None:
+        report.faults[fault] += 1
 
 
-RUNNING = {
-    "scripted": ("strictserve_requests_running", "scripted_requests_running"),
-    "vllm": ("strictserve_requests_running", "vllm:num_requests_running", "vllm:num_requests_waiting"),
-}
+async def _slot(client: httpx.AsyncClient, slot: int, until: float, report: Report) -> None:
+    turn = 0
+    while time.monotonic() < until:
+        try:
+            await _stream(client, slot, turn, report)
+        except httpx.HTTPError as error:
+            report.faults[repr(error)] += 1
+        turn += 1
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    servers.add_engine_flag(parser)
+async def _sample(pid: int, report: Report) -> None:
+    process = Path("/proc") / str(pid)
+    while True:
+        resident = re.search(r"VmRSS:\s+(\d+)", (process / "status").read_text())
+        report.rss_kib.append(int(resident.group(1)) if resident else 0)
+        report.descriptors.append(len(list((process / "fd").iterdir())))
+        await asyncio.sleep(1)
+
+
+async def _running(client: httpx.AsyncClient) -> float:
+    """Requests that the engine still works on, once they are none or two seconds have passed."""
+    for _ in range(20):
+        metrics = (await client.get("/metrics")).text
+        found = re.search(r"^strictserve_requests_running (\S+)$", metrics, re.MULTILINE)
+        now = float(found.group(1)) if found else -1
+        if now == 0:
+            break
+        await asyncio.sleep(0.1)
+    return now
+
+
+async def load(url: str, pid: int, streams: int, seconds: float) -> Report:
+    report = Report()
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=streams)
+    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
+        sampling = asyncio.create_task(_sample(pid, report))
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(_slot(client, slot, until, report) for slot in range(streams)))
+        report.running_at_end = await _running(client)
+        sampling.cancel()
+    return report
+
+
+def scripted(streams: int, seconds: float) -> Report:
+    """The load on a server process of its own, with the scripted engine."""
+    with serving({"step_seconds": 0.02, "remembers": False}, "--log-level", "warning") as process:
+        return asyncio.run(load(process.url, process.popen.pid, streams, seconds))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--length", type=int, default=100, help="characters of an answer")
-    parser.add_argument("--leave-every", type=int, default=3, help="each so many-th request is left; 0: none")
-    arguments = parser.parse_args()
-    with servers.scripted() if arguments.engine == "scripted" else servers.vllm() as server:
-        result = asyncio.run(
-            run(
-                server.url,
-                server.popen.pid,
-                streams=arguments.streams,
-                seconds=arguments.seconds,
-                length=arguments.length,
-                leave_every=arguments.leave_every,
-                running=RUNNING[arguments.engine],
-            )
-        )
-        print(json.dumps(result.summary(), indent=1))
+    parser.add_argument("--url")
+    parser.add_argument("--pid", type=int, help="the server's process, with --url")
+    chosen = parser.parse_args()
+    if chosen.url is None:
+        report = scripted(chosen.streams, chosen.seconds)
+    else:
+        report = asyncio.run(load(chosen.url, chosen.pid, chosen.streams, chosen.seconds))
+    print(json.dumps(report.summary()))
+    return 1 if report.faults or report.running_at_end != 0 or report.whole == 0 else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

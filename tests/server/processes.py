@@ -1,4 +1,4 @@
-"""A server process, its address and what it wrote."""
+"""A server process with the scripted engine, its address and what it wrote."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ REPOSITORY = Path(__file__).parents[2]
 class Process:
     """One server process. Its output is read as it comes, so that it never waits for us."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        """`arguments` of Python; the port is the system's choice unless they name one."""
+    def __init__(self, script: dict[str, Any], *flags: str, environment: dict[str, str] | None = None) -> None:
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self.popen = subprocess.Popen(
-            [sys.executable, *arguments],
+            [sys.executable, "-m", "tests.server.scripted_server", json.dumps(script), *flags],
             cwd=REPOSITORY,
             env={
                 **os.environ,
@@ -68,15 +67,6 @@ class Process:
         self._reader.join(5)
         return code
 
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.popen.kill()
-        self.wait()
-        assert self.popen.stdout is not None
-        self.popen.stdout.close()
-
     def _read(self) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
@@ -91,7 +81,12 @@ class Process:
 def serving(
     script: dict[str, Any] | None = None, *flags: str, environment: dict[str, str] | None = None
 ) -> Iterator[Process]:
-    """A server with the scripted engine, killed at the end if it still runs."""
-    arguments = ("-m", "tests.server.scripted_server", json.dumps(script or {}), *flags)
-    with Process(*arguments, environment=environment) as process:
+    """The process, killed at the end if it still runs."""
+    process = Process(script or {}, *flags, environment=environment)
+    try:
         yield process
+    finally:
+        process.popen.kill()
+        process.wait()
+        assert process.popen.stdout is not None
+        process.popen.stdout.close()
