@@ -126,7 +126,11 @@ function take(chunk, held) {
       if (one.function?.name) append(call(one.index), `${one.function.name} `, false);
       if (one.function?.arguments) append(call(one.index), one.function.arguments, true);
     }
-    if (choice.captures) $("captures").textContent = JSON.stringify(choice.captures, null, 2);
+    for (const one of choice.captures ?? []) {
+      append($("captures"), `${one.name}: `, false);
+      append($("captures"), one.text, true);
+      append($("captures"), "\n", false);
+    }
     if (choice.finish_reason) figure("finish_reason", choice.finish_reason);
   }
   if (chunk.usage) figure("tokens", `${chunk.usage.prompt_tokens} + ${chunk.usage.completion_tokens}`);
@@ -158,7 +162,8 @@ async function maskTime() {
 }
 
 async function stream(body, signal) {
-  const held = !["none", "tools"].includes($("kind").value);
+  // A structural tag may have free text beside what it holds, and the stream does not tell them apart; its captures do.
+  const held = ["schema", "regex", "grammar"].includes($("kind").value);
   const began = performance.now();
   const answer = await fetch("/v1/chat/completions", {
     method: "POST", headers: headers(), signal,

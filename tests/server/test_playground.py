@@ -142,3 +142,65 @@ def test_page_in_a_browser_streams_calls_and_answers_and_shows_errors(tmp_path: 
         )
         page.wait_for("document.body.dataset.state === 'failed'")
         assert "pointer: /properties/a/pattern" in page.value("document.getElementById('error').textContent")
+
+
+@pytest.mark.skipif(_BROWSER is None, reason="no chromium on this machine")
+def test_page_in_a_browser_marks_no_free_text_of_a_structural_tag(tmp_path: Path) -> None:
+    tag = {
+        "type": "sequence",
+        "elements": [
+            {"type": "any_text", "excludes": ["<"]},
+            {
+                "type": "tag",
+                "begin": "<n>",
+                "end": "</n>",
+                "capture": "n",
+                "content": {"type": "regex", "pattern": "[0-9]"},
+            },
+        ],
+    }
+    with listening("free words <n>7</n>") as server, _browser(server.url, tmp_path / "profile") as page:
+        page.value(
+            "document.getElementById('kind').value = 'tag';"
+            f"document.getElementById('spec').value = {json.dumps(json.dumps(tag))};"
+            "document.getElementById('send').click()"
+        )
+        page.wait_for("!!document.body.dataset.state")
+        assert page.value("document.getElementById('text').textContent") == "free words <n>7</n>"
+        assert page.value("document.querySelectorAll('#text mark').length") == 0
+        assert page.value("document.querySelector('#captures mark').textContent") == "<n>7</n>"
+
+
+@pytest.mark.skipif(_BROWSER is None, reason="no chromium on this machine")
+def test_page_in_a_browser_shows_reasoning_apart(tmp_path: Path) -> None:
+    model = {"tool_format": "qwen3", "reasoning": "on"}
+    with (
+        listening("<think>\nhm\n</think>\n\nyes.", model=model) as server,
+        _browser(server.url, tmp_path / "profile") as page,
+    ):
+        page.value(
+            "document.getElementById('kind').value = 'regex';"
+            "document.getElementById('spec').value = 'yes[.]';"
+            "document.getElementById('send').click()"
+        )
+        page.wait_for("!!document.body.dataset.state")
+        assert page.value("document.getElementById('reasoning').textContent") == "hm"
+        assert page.value("document.querySelectorAll('#reasoning mark').length") == 0
+        assert page.value("document.querySelector('#text mark').textContent") == "yes."
+
+
+@pytest.mark.skipif(_BROWSER is None, reason="no chromium on this machine")
+def test_stop_in_a_browser_aborts_the_request(tmp_path: Path) -> None:
+    with (
+        listening("Hello there.", script={"stall_after": 5}) as server,
+        _browser(server.url, tmp_path / "profile") as page,
+    ):
+        page.value("document.getElementById('kind').value = 'none'; document.getElementById('send').click()")
+        page.wait_for("document.getElementById('text').textContent === 'Hello'")
+        page.value("document.getElementById('stop').click()")
+        page.wait_for("document.body.dataset.state === 'failed'")
+        assert page.value("document.getElementById('error').textContent") == "stopped"
+        until = time.monotonic() + 10
+        while not server.engine.aborted:
+            assert time.monotonic() < until, "the engine went on"
+            time.sleep(0.02)
